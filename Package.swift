@@ -73,7 +73,7 @@ let package = Package(
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
-        core("Transaction", ["Message", "Caching", "Access"]),
+        core("Transaction", ["Message", "Rules", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
         core("Requesting", ["Message", "Framing", "Forwarding"]),
@@ -153,7 +153,7 @@ let package = Package(
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Credentials", "Access", "Rules", "Message"]),
-        tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
+        tests("TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Rules", "Message"]),
         tests(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),

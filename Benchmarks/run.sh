@@ -37,8 +37,10 @@ port_in() {
     give_up "no ready line in $1: $(cat "$1".err 2>/dev/null)"
 }
 
-# Starts larder behind "$@" (a tool, or nothing); sets pid and port.
+# Starts larder with the configuration of a setup, behind the rest of "$@" (a tool, or nothing); sets pid and port.
 start_larder() {
+    configure "$1" >"$work/larder.yaml"
+    shift
     "$@" serve --config "$work/larder.yaml" >"$work/ready" 2>"$work/ready.err" &
     pid=$!
     port=$(port_in "$work/ready")
@@ -53,17 +55,35 @@ cc -O2 -o "$work/origin" "$here/origin.c"
 "$work/origin" >"$work/origin.port" &
 origin=127.0.0.1:$(port_in "$work/origin.port")
 
-cat >"$work/larder.yaml" <<YAML
+echo s3cret | "$larder" passwd "$work/users" alice >/dev/null
+
+# Prints the configuration of a setup: `open` has nothing that looks at requests, each of the others adds one thing.
+configure() {
+    local cache="" access="" log=off
+    case $1 in
+        rules)
+            access='rules: [ { deny: { host: [ "*.example.org", example.net ], port: [ 22, 25 ] } },
+                { allow: { host: [ "*.example.com" ], method: [ GET ] } }, { allow: { address: [ 127.0.0.0/8 ] } } ],'
+            cache='rules: [ { match: { host: "*.example.org", path: "/pool/*" }, policy: cache-first },
+                { match: { path: "*/never/*" }, ttl: 1m } ],' ;;
+        many)
+            access="rules: [ $(seq -f '{ deny: { host: "*.h%g.example", port: [ 80, 443 ] } },' 10000)
+                { allow: { address: [ 127.0.0.0/8 ] } } ]," ;;
+        basic) access="authentication: { basic: { realm: bench, users: $work/users, remember: 1h } }," ;;
+        log) log=$work/access.log ;;
+    esac
+    cat <<YAML
 listen: [ { address: "127.0.0.1:0" } ]
 workers: 1
 admin: { address: "127.0.0.1:0", socket: $work/admin.sock }
-cache: { memory: 256MiB, disk: { path: $work/store, size: 0 } }
-access: { private_destinations: allow, connect_ports: [ ${origin##*:} ] }
-log: { access: off, level: warning }
+cache: { $cache memory: 256MiB, disk: { path: $work/store, size: 0 } }
+access: { $access private_destinations: allow, connect_ports: [ ${origin##*:} ] }
+log: { access: $log, level: warning }
 YAML
+}
 
 # The requests. A short one is 69 bytes long, a browser's is 509 with 12 fields; origin ports have five digits.
-short() { printf 'GET http://%s%s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$1" "$origin"; }
+short() { printf 'GET http://%s%s HTTP/1.1\r\nHost: %s\r\n%s\r\n' "$origin" "$1" "$origin" "${2:-}"; }
 browser() {
     printf 'GET http://%s%s HTTP/1.1\r\n' "$origin" "$1"
     printf '%s\r\n' "Host: $origin" \
@@ -76,11 +96,20 @@ browser() {
 short /hit-1k >"$work/hit-short.request"
 browser /hit-1k >"$work/hit-browser.request"
 short /hit-16k >"$work/hit-16k.request"
+for case in hit-rules hit-many hit-log; do short /hit-1k >"$work/$case.request"; done
+short /hit-1k $'Proxy-Authorization: Basic YWxpY2U6czNjcmV0\r\n' >"$work/hit-basic.request"
 short /pass >"$work/miss-pass.request"
 short /store-@@@@@@@@ >"$work/miss-store.request"
 short /revalidate >"$work/revalidate.request"
 printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$origin" >"$work/connect.request"
-cases="hit-short hit-browser hit-16k miss-pass miss-store revalidate"
+# The cases of a setup.
+setups="open rules many basic log"
+cases_of() {
+    case $1 in
+        open) echo hit-short hit-browser hit-16k miss-pass miss-store revalidate connect ;;
+        *) echo "hit-$1" ;;
+    esac
+}
 [ "$(wc -c <"$work/hit-short.request")" = 69 ] || give_up "the short request is not 69 bytes long"
 [ "$(wc -c <"$work/hit-browser.request")" = 509 ] \
     || give_up "the browser request is $(wc -c <"$work/hit-browser.request") bytes long, not 509"
@@ -100,8 +129,6 @@ figures=$work/figures
 
 # 1. and 3.: user-space instructions and allocations. valgrind 3.19 can not read the compiler's DWARF 5.
 objcopy --strip-debug "$larder" "$work/larder.stripped"
-start_larder valgrind --tool=callgrind --callgrind-out-file="$work/callgrind" "$work/larder.stripped"
-dumps=0
 counted() {  # counted CASE COUNT: loads, and prints what callgrind counted meanwhile
     callgrind_control --zero "$pid" >/dev/null 2>&1
     load "$1" "$2"
@@ -110,43 +137,49 @@ counted() {  # counted CASE COUNT: loads, and prints what callgrind counted mean
     mv "$work/callgrind.$dumps" "$work/callgrind.$1.$2"
     awk -f "$here/callgrind.awk" "$work/callgrind.$1.$2"
 }
-for case in $cases connect; do
-    n=$requests
-    [ $case = connect ] && n=$((requests / 10))
-    load $case 50
-    counted $case "$n" >"$work/once"
-    counted $case $((6 * n)) >"$work/more"
-    paste -d' ' "$work/once" "$work/more" \
-        | awk -v case=$case -v n="$n" '{ printf "%s.%s %.2f\n", case, $1, ($4 - $2) / (5 * n) }' >>"$figures"
+for setup in $setups; do
+    start_larder $setup valgrind --tool=callgrind --callgrind-out-file="$work/callgrind" "$work/larder.stripped"
+    dumps=0
+    for case in $(cases_of $setup); do
+        n=$requests
+        [ $case = connect ] && n=$((requests / 10))
+        load $case 50
+        counted $case "$n" >"$work/once"
+        counted $case $((6 * n)) >"$work/more"
+        paste -d' ' "$work/once" "$work/more" \
+            | awk -v case=$case -v n="$n" '{ printf "%s.%s %.2f\n", case, $1, ($4 - $2) / (5 * n) }' >>"$figures"
+    done
+    stop_larder
 done
-stop_larder
 
 # 2.: system calls, of a warm process.
-start_larder "$larder"
-for case in $cases connect; do
-    load $case 200
-    n=$((2 * requests))
-    [ $case = connect ] && n=$((requests / 5))
-    strace -f -c -q -o "$work/strace.$case" -p "$pid" &
-    tracer=$!
-    for _ in $(seq 100); do  # attached to every thread?
-        traced=1
-        for task in /proc/$pid/task/*; do
-            grep -q '^TracerPid:[[:space:]]*0$' "$task/status" && traced=0
+for setup in $setups; do
+    start_larder $setup "$larder"
+    for case in $(cases_of $setup); do
+        load $case 200
+        n=$((2 * requests))
+        [ $case = connect ] && n=$((requests / 5))
+        strace -f -c -q -o "$work/strace.$case" -p "$pid" &
+        tracer=$!
+        for _ in $(seq 100); do  # attached to every thread?
+            traced=1
+            for task in /proc/$pid/task/*; do
+                grep -q '^TracerPid:[[:space:]]*0$' "$task/status" && traced=0
+            done
+            [ $traced = 1 ] && break
+            sleep 0.05
         done
-        [ $traced = 1 ] && break
-        sleep 0.05
+        [ $traced = 1 ] || give_up "strace did not attach"
+        load $case "$n"
+        kill -INT $tracer
+        wait $tracer || true
+        # Without epoll_wait: how many connections one of them serves depends on the load.
+        awk -v case=$case -v n="$n" '
+            $NF == "total" { total = $4 }
+            $NF == "epoll_wait" { waits = $4 }
+            END { printf "%s.syscalls %.2f\n", case, (total - waits) / n }' "$work/strace.$case" >>"$figures"
     done
-    [ $traced = 1 ] || give_up "strace did not attach"
-    load $case "$n"
-    kill -INT $tracer
-    wait $tracer || true
-    # Without epoll_wait: how many connections one of them serves depends on the load.
-    awk -v case=$case -v n="$n" '
-        $NF == "total" { total = $4 }
-        $NF == "epoll_wait" { waits = $4 }
-        END { printf "%s.syscalls %.2f\n", case, (total - waits) / n }' "$work/strace.$case" >>"$figures"
+    stop_larder
 done
-stop_larder
 
 awk -f "$here/compare.awk" "$here/thresholds.txt" "$figures"

@@ -11,11 +11,14 @@ package struct AccessPolicy: Sendable, Equatable {
     private let clients: [AddressRange]?
     /// There are no rules and no authentication, and the default is to allow: `decide` need not be called. `mayDial` still must.
     package let isOpen: Bool
+    /// Some rule has paths.
+    let hasPaths: Bool
 
     package init(from settings: AccessSettings) {
         self.settings = settings
         clients = settings.clients
         isOpen = settings.rules.isEmpty && settings.authentication == nil && settings.defaultEffect == .allow
+        hasPaths = settings.rules.contains { !$0.conditions.paths.isEmpty }
     }
 
     package var authentication: BasicAuthentication? { settings.authentication }

@@ -17,7 +17,7 @@ package struct Basic: AuthenticationScheme {
     ) -> AuthenticationStep? {
         guard let value = attempt.credentials, let credentials = BasicCredentials(fieldValue: value) else { return nil }
         switch memory.answer(for: credentials, client: attempt.client, now: attempt.now) {
-        case .verified: return .known(identity(credentials))
+        case .verified(let expiry): return .known(identity(credentials, until: expiry))
         case .refused: return .refused(.wrong)
         case .tooManyFailures: return .refused(.tooManyFailures)
         case .unknown: return .ask(.password(credentials, hash: users.hash(for: credentials.user)))
@@ -33,11 +33,11 @@ package struct Basic: AuthenticationScheme {
             // The password of nobody is never right, whatever the helper found.
             let isValid = isRight && hash != nil
             memory.record(credentials, isValid: isValid, client: attempt.client, now: attempt.now)
-            return isValid ? .known(identity(credentials)) : .refused(.wrong)
+            return isValid ? .known(identity(credentials, until: memory.expiry(now: attempt.now))) : .refused(.wrong)
         }
     }
 
-    private func identity(_ credentials: BasicCredentials) -> Identity {
-        Identity(name: credentials.user, scheme: .basic)
+    private func identity(_ credentials: BasicCredentials, until expiry: Duration) -> Identity {
+        Identity(name: credentials.user, scheme: .basic, expiry: expiry)
     }
 }

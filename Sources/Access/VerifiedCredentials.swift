@@ -7,7 +7,8 @@ package import Message
 /// (a monotonic `Duration`), and so is the digest.
 package struct VerifiedCredentials: Sendable {
     package enum Answer: Sendable, Equatable {
-        case verified
+        /// - Parameter until: when the password has to be hashed again.
+        case verified(until: Duration)
         case refused
         /// Hash the password on a helper thread, and `record` the result.
         case unknown
@@ -46,14 +47,26 @@ package struct VerifiedCredentials: Sendable {
 
     /// - Parameter client: nil for clients of a Unix socket, who share one count.
     package func answer(for credentials: BasicCredentials, client: IPAddress?, now: Duration) -> Answer {
-        if let (count, end) = failures.value(Client(client), now: now), count >= bounds.failuresPerClientMax {
-            return .tooManyFailures(wait: end - now)
-        }
+        if let wait = wait(of: client, now: now) { return .tooManyFailures(wait: wait) }
         let key = identity(credentials)
-        if verified.value(key, now: now) != nil { return .verified }
+        if let (_, expiry) = verified.value(key, now: now) { return .verified(until: expiry) }
         if refused.value(key, now: now) != nil { return .refused }
         return .unknown
     }
+
+    /// How long this client has to wait because it failed too often. Nil: not at all.
+    package func wait(of client: IPAddress?, now: Duration) -> Duration? {
+        guard let (count, end) = failures.value(Client(client), now: now), count >= bounds.failuresPerClientMax else {
+            return nil
+        }
+        return end - now
+    }
+
+    /// How often a client began to have to wait. Who keeps an answer of `verified` asks again when it changes.
+    package private(set) var waitsBegun = 0
+
+    /// When credentials that are found right now have to be hashed again.
+    func expiry(now: Duration) -> Duration { now + bounds.remember }
 
     /// Records the result of hashing. A failure counts against the client.
     package mutating func record(_ credentials: BasicCredentials, isValid: Bool, client: IPAddress?, now: Duration) {
@@ -73,11 +86,9 @@ package struct VerifiedCredentials: Sendable {
     }
 
     private mutating func countFailure(of client: Client, now: Duration) {
-        if let (count, _) = failures.value(client, now: now) {
-            failures.update(client, count + 1)
-        } else {
-            failures.set(client, 1, now: now)
-        }
+        let count = (failures.value(client, now: now)?.value ?? 0) + 1
+        if count == 1 { failures.set(client, count, now: now) } else { failures.update(client, count) }
+        if count == bounds.failuresPerClientMax { waitsBegun += 1 }
     }
 
     /// The length of the user name comes first, so that no two pairs of user and password have the same bytes.

@@ -150,6 +150,12 @@ package struct CacheHandling: Sendable, Equatable {
     /// The digest of a part says nothing, so a rule with a digest stores whole responses only.
     package var storesParts: Bool { ranges != .pass && !provesBodies }
 
+    /// Whether a fresh response of the default zone is served to a plain GET as it is stored: nothing of the handling but the terms of its
+    /// reuse concerns that.
+    package var servesAsStored: Bool {
+        use.isEmpty && zone == 0 && keyRule == nil && compression == .no && folding == .none && !hasParticulars
+    }
+
     /// Whether the handling may change what the origin said about the reuse of a response with this status.
     func changesTerms(_ status: UInt16) -> Bool {
         ttlOrNone.isGiven || ttlMaxOrNone.isGiven || ttlDefaultOrNone.isGiven || isImmutable || !respectsCacheControl

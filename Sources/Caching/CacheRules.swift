@@ -102,6 +102,34 @@ package struct CacheRules: Sendable, Equatable {
         return applying(clientPolicy, to: result)
     }
 
+    /// What the rules say about the paths of a host, for requests that differ in path and query alone.
+    ///
+    /// Rules of recipes count by the path as sent, in which they have to match as well, and some count that stand behind the one that decides.
+    ///
+    /// - Returns: nil if a rule looks at the type of the response, if the key is not the URI, or if more than `exceptionsMax` paths have
+    ///   rules of their own.
+    package func handlingOfPaths(like request: RuleRequest) -> HandlingOfPaths? {
+        var exceptions: [PathPattern] = []
+        var looksAtType = false
+        func decides(_ rule: CacheRule) -> Bool {
+            let conditions = rule.conditions
+            guard conditions.holdBesidesPath(request) else { return false }
+            if !conditions.types.isEmpty { looksAtType = true }
+            exceptions += conditions.paths
+            return conditions.paths.isEmpty
+        }
+        let index =
+            rules[..<ownCount].firstIndex(where: decides)
+            ?? recipeHosts.first(for: request.destination) { decides(rules[ownCount + $0]) }.map { ownCount + $0 }
+        guard !looksAtType, exceptions.count <= CacheRules.exceptionsMax else { return nil }
+        guard let index else { return HandlingOfPaths(handling: defaultHandling, exceptions: exceptions) }
+        guard rules[index].key == nil else { return nil }
+        return HandlingOfPaths(handling: handling(by: index, zone: zoneOfRule[index]), exceptions: exceptions)
+    }
+
+    /// The most patterns that `HandlingOfPaths` has: each is compared with the path of every request.
+    package static let exceptionsMax = 8
+
     /// How the key of such a request is made. Returns nil if it is the URI.
     package func keyRules(for handling: CacheHandling) -> KeyRules? {
         handling.keyRule.flatMap { rules[$0 - 1].key }
@@ -174,4 +202,11 @@ private func applying(_ changes: HandlingChanges?, to handling: CacheHandling) -
     handling.hasLifetimeOfClient = changes.concernsLifetime
     handling.protectAccess()
     return handling
+}
+
+/// The handling of all requests that differ in path and query alone, but for the paths that have rules of their own.
+package struct HandlingOfPaths: Sendable, Equatable {
+    package let handling: CacheHandling
+    /// A path that matches one of these may have another handling.
+    package let exceptions: [PathPattern]
 }

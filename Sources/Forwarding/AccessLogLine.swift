@@ -35,6 +35,8 @@ package struct AccessLogLine {
 
     private var renderedSecond = Int64.min
     private var rendered: [UInt8] = []
+    private var namedClient: IPAddress?
+    private var clientName: [UInt8] = []
 
     package init() {}
 
@@ -48,7 +50,7 @@ package struct AccessLogLine {
         line.append("{\"time\":\"")
         appendTime(facts.startedAt, to: &line)
         line.append("\",\"client\":\"")
-        if let client = facts.client { line.append(contentsOf: client.description.utf8) } else { line.append("unix") }
+        appendClient(facts.client, to: &line)
         if let user = facts.user {
             line.append("\",\"user\":\"")
             for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
@@ -56,7 +58,11 @@ package struct AccessLogLine {
         line.append("\",\"method\":\"")
         for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
         line.append("\",\"uri\":\"")
-        LogScrubbing.append(target) { AccessLogLine.escape($0, to: &line) }
+        if AccessLogLine.needsNoCare(target) {
+            line.append(target, target.indices)
+        } else {
+            LogScrubbing.append(target) { AccessLogLine.escape($0, to: &line) }
+        }
         line.append("\",\"status\":")
         HeadWriter.append(decimal: Int(facts.status), to: &line)
         line.append(",\"bytes\":")
@@ -94,6 +100,28 @@ package struct AccessLogLine {
             line.append("\"")
         }
         line.append("}\n")
+    }
+
+    /// The text of a client that was named in the line before is there already.
+    private mutating func appendClient(_ client: IPAddress?, to line: inout [UInt8]) {
+        guard let client else { return line.append("unix") }
+        if client != namedClient {
+            namedClient = client
+            clientName = Array(client.description.utf8)
+        }
+        line.append(contentsOf: clientName)
+    }
+
+    /// Whether the target has neither a byte to escape nor a query, in which secrets may be.
+    private static func needsNoCare(_ target: borrowing Span<UInt8>) -> Bool {
+        for index in target.indices {
+            switch target[index] {
+            case 0x22, 0x3F, 0x5C: return false
+            case 0x20...0x7E: continue
+            default: return false
+            }
+        }
+        return true
     }
 
     private static func escape(_ byte: UInt8, to line: inout [UInt8]) {

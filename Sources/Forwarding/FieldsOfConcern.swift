@@ -6,6 +6,8 @@ package struct FieldsOfConcern {
     package let always: UInt64
     /// Fields about the connection: they do unless they only say `keep-alive` (`onlyKeepsAlive`).
     package let connection: UInt64
+    /// The fields of `always` that do not where a `ShortWay` knows them: the client's credentials for the proxy.
+    package let credentials: UInt64
 
     package init() {
         let always: FieldNameSet = [
@@ -17,6 +19,8 @@ package struct FieldsOfConcern {
         let connection: FieldNameSet = [.connection, .proxyConnection, .keepAlive]
         self.always = always.bits
         self.connection = connection.bits
+        let credentials: FieldNameSet = [.proxyAuthorization]
+        self.credentials = credentials.bits
     }
 
     /// Whether every `Connection` and `Proxy-Connection` line says `keep-alive` and nothing else.

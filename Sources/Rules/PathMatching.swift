@@ -15,6 +15,38 @@ func pathMatches(_ tokens: [PathToken], _ path: ArraySlice<UInt8>) -> Bool {
     return ends.contains(path.count)
 }
 
+/// Whether the path has the literals in this order, the first and the last one at its ends, with anything in place of the other tokens.
+///
+/// Holds for each path that `pathMatches`, and for others. Each literal takes its first occurrence.
+func pathMayMatch(_ tokens: [PathToken], _ path: borrowing Span<UInt8>) -> Bool {
+    var place = 0
+    var isAnchored = true
+    for index in tokens.indices {
+        guard case .literal(let text) = tokens[index] else {
+            isAnchored = false
+            continue
+        }
+        let last = path.count - text.count
+        if isAnchored || index == tokens.count - 1 {
+            // At the beginning, behind another literal, or at the end.
+            let start = isAnchored ? place : last
+            guard start >= place, start <= last, hasText(text, at: start, in: path) else { return false }
+            place = start + text.count
+        } else {
+            while place <= last, !hasText(text, at: place, in: path) { place += 1 }
+            guard place <= last else { return false }
+            place += text.count
+        }
+        isAnchored = true
+    }
+    return !isAnchored || place == path.count
+}
+
+private func hasText(_ text: [UInt8], at place: Int, in path: borrowing Span<UInt8>) -> Bool {
+    for index in text.indices where path[place + index] != text[index] { return false }
+    return true
+}
+
 /// The bytes that one token takes if the tokens match the whole path. Of several ways to match, it is the one in which the parts behind
 /// the token take as little as they can, the last part first. Returns nil if they do not match.
 func pathPart(_ index: Int, of tokens: [PathToken], in path: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

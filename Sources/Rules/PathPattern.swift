@@ -47,6 +47,11 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
 
     package func matches(_ path: ArraySlice<UInt8>) -> Bool { pathMatches(tokens, path) }
 
+    /// Whether the pattern may match. False only if it does not: a placeholder counts as if anything could stand there. Allocates nothing.
+    ///
+    /// - Parameter path: the path as sent, without the query.
+    package func mayMatch(_ path: borrowing Span<UInt8>) -> Bool { pathMayMatch(tokens, path) }
+
     /// - Parameter plain: the result of `plainPath`.
     func matches(plain: ArraySlice<UInt8>) -> Bool { pathMatches(plainTokens, plain) }
 

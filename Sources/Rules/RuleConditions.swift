@@ -38,8 +38,12 @@ extension RuleConditions {
 
     /// All conditions but `address` and `type`.
     package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
-        portHolds(request) && methodHolds(request) && hostHolds(request)
-            && (paths.isEmpty || holdForPath(request, reading)) && userHolds(request) && clientHolds(request)
+        holdBesidesPath(request) && (paths.isEmpty || holdForPath(request, reading))
+    }
+
+    /// All conditions but `address`, `type` and `path`: whether the rule may concern this request with another path.
+    package func holdBesidesPath(_ request: RuleRequest) -> Bool {
+        portHolds(request) && methodHolds(request) && hostHolds(request) && userHolds(request) && clientHolds(request)
     }
 
     /// Host, port and who asks: whether the rule may concern other requests of this client to this host.

@@ -105,6 +105,6 @@ private let manualTail = """
 
     `larder passwd FILE USER` creates and changes the file. Larder accepts bcrypt (`$2y$`, `$2b$`, `$2a$`), yescrypt (`$y$`), SHA-512 (`$6$`) and
     SHA-256 (`$5$`) hashes. It refuses plain text, DES, MD5 (`$apr1$`) and SHA-1. For the time of `remember`, Larder stores a keyed digest
-    of a password that was right, never the password. A client that sends wrong passwords too often has to wait.
+    of a password that was right, never the password; so does the connection on which it was proven. A client that sends wrong passwords too often has to wait.
 
     """

@@ -110,7 +110,7 @@ struct AuthenticatorTests {
             Issue.record("not known")
             return
         }
-        #expect(alice == Identity(name: "alice", scheme: .basic, scope: .request) && alice.expiry == nil)
+        #expect(alice == Identity(name: "alice", scheme: .basic, expiry: .seconds(160), scope: .request))
         #expect(carol.groups == ["staff"] && carol.scope == .connection)
     }
 }

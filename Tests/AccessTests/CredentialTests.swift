@@ -88,7 +88,9 @@ struct VerifiedCredentialsTests {
         #expect(known.answer(for: Self.alice, client: ip("127.0.0.1"), now: .seconds(100)) == .unknown)
         known.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
         known.record(Self.wrong, isValid: false, client: nil, now: .seconds(100))
-        #expect(known.answer(for: Self.alice, client: ip("127.0.0.1"), now: .seconds(159)) == .verified)
+        #expect(
+            known.answer(for: Self.alice, client: ip("127.0.0.1"), now: .seconds(159))
+                == .verified(until: .seconds(160)))
         #expect(known.answer(for: Self.alice, client: ip("127.0.0.1"), now: .seconds(160)) == .unknown)
         #expect(known.answer(for: Self.wrong, client: ip("127.0.0.1"), now: .seconds(101)) == .refused)
         #expect(known.answer(for: Self.wrong, client: ip("127.0.0.1"), now: .seconds(102)) == .unknown)
@@ -105,14 +107,18 @@ struct VerifiedCredentialsTests {
         var known = Self.make { $0.failuresPerClientMax = 3 }
         known.record(Self.alice, isValid: true, client: nil, now: .zero)
         for second in 0..<3 {
-            #expect(known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(second)) == .verified)
+            #expect(
+                known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(second))
+                    == .verified(until: .seconds(60)))
             known.record(Self.wrong, isValid: false, client: ip("192.0.2.1"), now: .seconds(second))
         }
         #expect(
             known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(4))
                 == .tooManyFailures(wait: .seconds(6)))
-        #expect(known.answer(for: Self.alice, client: ip("192.0.2.2"), now: .seconds(4)) == .verified)
-        #expect(known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(10)) == .verified)
+        #expect(
+            known.answer(for: Self.alice, client: ip("192.0.2.2"), now: .seconds(4)) == .verified(until: .seconds(60)))
+        #expect(
+            known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(10)) == .verified(until: .seconds(60)))
     }
 
     @Test func `the addresses of one IPv6 network count as one client`() {
@@ -132,10 +138,10 @@ struct VerifiedCredentialsTests {
         }
         #expect(
             users.map { known.answer(for: $0, client: nil, now: .seconds(5)) }
-                == [.unknown, .unknown, .verified, .verified, .verified])
+                == [.unknown, .unknown] + (62...64).map { .verified(until: .seconds($0)) })
         // Renewed a hundred times, it is still one.
         for _ in 0..<100 { known.record(users[2], isValid: true, client: nil, now: .seconds(6)) }
-        #expect(known.answer(for: users[2], client: nil, now: .seconds(60)) == .verified)
+        #expect(known.answer(for: users[2], client: nil, now: .seconds(60)) == .verified(until: .seconds(66)))
     }
 
     @Test func `all credentials are forgotten when the users change`() {

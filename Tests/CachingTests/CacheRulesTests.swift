@@ -161,3 +161,65 @@ struct CacheRulesTests {
         #expect(Self.rules.defaultHandling == Self.defaultHandling)
     }
 }
+
+@Suite("Cache rules for all paths of a host")
+struct HandlingOfPathsTests {
+    private static func rule(
+        _ number: Int, host: String? = nil, path: String? = nil, type: String? = nil, key: KeyRules? = nil,
+        ttl: Int64 = 60
+    ) -> CacheRule {
+        var rule = CacheRulesTests.rule(number, host: host, type: type, key: key) { $0.ttl = Seconds(ttl) }
+        rule.conditions.paths = path.flatMap { PathPattern($0) }.map { [$0] } ?? []
+        return rule
+    }
+
+    /// The number of the rule that decides, 0 for none, and the exceptions. Nil: the rules have to look at each request.
+    static let rows: [(rules: [CacheRule], recipes: [CacheRule], expected: String?)] = [
+        ([], [], "0"),
+        ([rule(1, host: "b.example")], [], "0"),
+        ([rule(1, host: "a.example"), rule(2)], [], "1"),
+        ([rule(1, host: "b.example", path: "/x"), rule(2, path: "*/never/*")], [], "0 */never/*"),
+        ([rule(1, path: "/a/*"), rule(2, host: "a.example"), rule(3, path: "/b")], [], "2 /a/*"),
+        ([rule(1, path: "/a"), rule(2, path: "/b")], [rule(3, host: "a.example", path: "/c")], "0 /a /b /c"),
+        ([rule(1, path: "/a")], [rule(2, host: "*.example"), rule(3, host: "a.example", path: "/c")], "2 /a /c"),
+        ([rule(1, host: "b.example", type: "text/html")], [], "0"),
+        ([rule(1, type: "text/html")], [], nil),
+        ([rule(1, path: "/a", type: "text/html"), rule(2)], [], nil),
+        ([rule(1, host: "a.example"), rule(2, type: "text/html")], [], "1"),
+        ([rule(1, key: KeyRules(sortsQuery: true))], [], nil),
+        ([rule(1, path: "/a", key: KeyRules(sortsQuery: true))], [], "0 /a"),
+        ((1...CacheRules.exceptionsMax).map { rule($0, path: "/a") }, [], "0" + String(repeating: " /a", count: 8)),
+        ((0...CacheRules.exceptionsMax).map { rule($0 + 1, path: "/a") }, [], nil),
+    ]
+    @Test(arguments: rows.indices) func `which rule decides, and which paths have others`(_ index: Int) {
+        let row = Self.rows[index]
+        let rules = CacheRules(rules: row.rules, recipeRules: row.recipes)
+        let paths = rules.handlingOfPaths(like: CacheRulesTests.request())
+        let text = paths.map { paths in
+            ([String(paths.handling.rule ?? 0)] + paths.exceptions.map(\.description)).joined(separator: " ")
+        }
+        #expect(text == row.expected)
+    }
+
+    @Test(arguments: rows.indices, ["/", "/a", "/b", "/c", "/a/x", "/x/never/y"])
+    func `a path that is no exception has this handling`(_ index: Int, _ path: String) {
+        let row = Self.rows[index]
+        let rules = CacheRules(rules: row.rules, recipeRules: row.recipes)
+        guard let paths = rules.handlingOfPaths(like: CacheRulesTests.request()),
+            !paths.exceptions.contains(where: { $0.mayMatch(Array(path.utf8).span) })
+        else { return }
+        #expect(paths.handling == rules.handling(of: CacheRulesTests.request(path: path)))
+    }
+
+    @Test func `what a hit is served in spite of`() {
+        func serves(_ set: (inout CacheHandling) -> Void) -> Bool {
+            CacheRulesTests.handling(CacheHandling(), set).servesAsStored
+        }
+        #expect(serves { _ in } && serves { $0.ttl = Seconds(5) } && serves { $0.isImmutable = true })
+        #expect(
+            !serves { $0.use = .revalidateAlways } && !serves { $0.use = .noRead } && !serves { $0.use = .cacheFirst })
+        #expect(!serves { $0.zone = 1 } && !serves { $0.keyRule = 1 } && !serves { $0.compression = .once })
+        #expect(!serves { $0.hasParticulars = true })
+        #expect(!serves { $0.fold(isProven: true, standsForImmutable: false, provesBodies: false) })
+    }
+}

@@ -37,6 +37,9 @@ struct PathPropertyTests {
             let isMatch = Self.matches(tokens[...], path)
             let label = "\(text) \(String(decoding: path, as: UTF8.self))"
             #expect(pathMatches(tokens, path) == isMatch, "\(label)")
+            let mayMatch = pathMayMatch(tokens, Array(path).span)
+            #expect(mayMatch || !isMatch, "\(label)")
+            if !tokens.contains(where: \.isPlaceholder) { #expect(mayMatch == isMatch, "\(label)") }
             let parts = tokens.indices.map { pathPart($0, of: tokens, in: path) }
             #expect(parts.allSatisfy { ($0 != nil) == isMatch }, "\(label)")
             if isMatch { #expect(parts.flatMap { $0 ?? [] }.elementsEqual(path), "\(label)") }

@@ -19,6 +19,8 @@ struct PathPatternTests {
     ) throws {
         let pattern = try #require(PathPattern(text))
         #expect(pattern.matches(ArraySlice(path.utf8)) == expected)
+        // Without placeholders, "may" is "does".
+        #expect(pattern.mayMatch(Array(path.utf8).span) == expected)
         #expect(pattern.description == text)
     }
 

@@ -100,6 +100,9 @@ extension StatisticsSection {
         [
             Figure("total", help: "Requests by all outcomes together.", count: \.counts.requestsAnswered),
             Figure("received", .counter("requests_received"), .requests, shown: .detail),
+            Figure(
+                "hits_by_earlier_decision", .counter("hits_by_earlier_decision"), .hitsByEarlierDecision, shown: .detail
+            ),
         ]
         + RequestOutcome.allCases.filter { !$0.counters.isEmpty }.map { outcome in
             Figure(

@@ -65,10 +65,12 @@ package final class AccessLogBuffer {
         }
     }
 
-    func append(_ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?) {
+    func append(
+        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?, user: String?
+    ) {
         unsafe append(
             account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
-            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: nil)
+            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: user)
     }
 
     /// For a message that broke the rules of HTTP/1.1.

@@ -37,10 +37,17 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     private let hasFixedTerms: Bool
     /// Whether the short path may serve it: its length is known, it does not vary, no rule and no change of its coding concerns it, and its
     /// head fits.
-    package var isPlain: Bool {
-        headHasLength && hasFixedTerms && secondaryKey == nil && !codingByHead.isInflatable
+    package var isPlain: Bool { hasFixedTerms && isPlainInForm }
+
+    /// Whether the short path may serve it where rules have said under which terms.
+    @inline(__always)
+    var isPlainInForm: Bool {
+        headHasLength && secondaryKey == nil && !codingByHead.isInflatable
             && head.count <= StoredResponse.plainHeadBytesMax
     }
+
+    /// It is not on the disk, where a hit may bring it.
+    var mayYetBePersisted: Bool { storage != .session && storedID == nil }
 
     /// How the content coding may be changed, failures so far included.
     var coding: CodingTerms { isUndecodable ? codingByHead.undecodable : codingByHead }

@@ -1,3 +1,4 @@
+import Access
 import CLarder
 import Caching
 import EventLoop
@@ -26,6 +27,7 @@ extension ClientConnection {
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isAdmitted, pins == nil else {
+            if let way = shortWay { return unsafe answer(bytes, by: way) }
             return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
@@ -35,20 +37,94 @@ extension ClientConnection {
         let newest = unsafe zone.lookup(key, scratch.pointee.keyBytes.span).first
         if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
             case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
-            case let body = record.body, body.isComplete,
-            unsafe !scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
+            unsafe serve(record, age: age, ttl: ttl, method, bytes)
         {
-            if body.isResident || method == .head {
-                zone.tier.touch(record)
-                return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
-            }
-            if let body = unsafe bodyFromDisk(record, zone) {
-                zone.tier.touch(record)
-                return unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes)
-            }
+            return
         }
         unsafe begin(
             bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
+    }
+
+    /// Serves a fresh response of the default zone as it is stored. Returns false if it takes the longer path, and writes nothing then.
+    @inline(__always)
+    private func serve(
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, _ method: Method, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        let body = record.body
+        guard body.isComplete,
+            unsafe !worker.scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
+        else { return false }
+        let zone = worker.zones[0]
+        if body.isResident || method == .head {
+            zone.tier.touch(record)
+            unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
+            return true
+        }
+        guard let body = unsafe bodyFromDisk(record, zone) else { return false }
+        zone.tier.touch(record)
+        unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes)
+        return true
+    }
+
+    // MARK: behind rules
+
+    /// Answers one request where users have to prove who they are, or rules look at requests, if the last hit on this connection says
+    /// that this one is allowed as well.
+    private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by way: ShortWay) {
+        let scratch = unsafe worker.scratch
+        let method = unsafe scratch.pointee.requestHead.method
+        guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isAdmitted,
+            pins == nil,
+            unsafe way.concerns(
+                method, scratch.pointee.requestHead.target, scratch.pointee.requestHead.fields, bytes.span,
+                settings: scratch.pointee.settingsNumber, now: worker.uptime),
+            let handling = unsafe way.handling(of: scratch.pointee.requestHead.target, bytes.span)
+        else { return unsafe answerUncommonRequest(bytes) }
+        closing = reasonToClose
+        let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
+        let key = unsafe readKey(bytes)
+        let newest = unsafe worker.zones[0].lookup(key, scratch.pointee.keyBytes.span).first
+        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
+            !record.mayYetBePersisted,
+            case .serve(_, let ttl) = reuse(
+                of: record.cached.terms(under: handling), for: cache, now: worker.wallTime),
+            unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes)
+        {
+            return worker.counters.add(.hitsByEarlierDecision)
+        }
+        unsafe begin(
+            bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
+    }
+
+    /// Keeps what was decided about a request that is being served from memory, for those that follow it.
+    func keepShortWay(after request: OwnedRequest, by snapshot: Snapshot) {
+        guard snapshot === worker.snapshot, snapshot.allowsShortWays, context.isAdmitted, pins == nil else { return }
+        let head = request.head
+        let concerns = unsafe worker.scratch.pointee.fieldsOfConcern
+        guard head.method == .get || head.method == .head,
+            head.fields.present.bits & concerns.always & ~concerns.credentials == 0
+        else { return }
+        let settings = unsafe worker.scratch.pointee.settingsNumber
+        let bytes = request.bytes
+        if let shortWay,
+            shortWay.concerns(
+                head.method, head.target, head.fields, bytes.span, settings: settings, now: worker.uptime)
+        {
+            return
+        }
+        var proof: ProvenCredentials?
+        if snapshot.authenticator != nil, context.identity == nil {
+            guard let identity = request.identity, let value = request.fields.first(.proxyAuthorization),
+                worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
+            else { return }
+            proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
+            guard proof != nil else { return }
+        } else if head.fields.present.contains(.proxyAuthorization) {
+            return
+        }
+        shortWay = ShortWay(
+            for: request.access, head.target, bytes.span, proof: proof, settings: settings, access: snapshot.access,
+            rules: snapshot.cacheRules)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
@@ -72,13 +148,18 @@ extension ClientConnection {
 
     /// Whether the request is a GET or HEAD of HTTP/1.1 in absolute-form without any field that needs care, on a connection that persists.
     /// Nearly all hits are.
-    func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>) -> Bool {
+    ///
+    /// - Parameter known: fields that need no care here.
+    @inline(__always)
+    func isPlain(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>, but known: UInt64 = 0
+    ) -> Bool {
         let method = unsafe scratch.pointee.requestHead.method
         guard method == .get || method == .head, unsafe scratch.pointee.requestHead.minorVersion == 1,
             case .absolute = unsafe scratch.pointee.requestHead.target.form
         else { return false }
         let present = unsafe scratch.pointee.requestHead.fields.present.bits
-        guard unsafe present & scratch.pointee.fieldsOfConcern.always == 0 else { return false }
+        guard unsafe present & scratch.pointee.fieldsOfConcern.always & ~known == 0 else { return false }
         guard unsafe present & scratch.pointee.fieldsOfConcern.connection != 0 else { return true }
         return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
     }
@@ -238,7 +319,9 @@ extension ClientConnection {
         // Bytes that the socket did not accept are counted when they are sent.
         worker.counters.add(.bytesFromCache, max(0, written - headBytes))
         if worker.log.isOn {
-            unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: context.peer)
+            unsafe worker.log.append(
+                account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
+                user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)

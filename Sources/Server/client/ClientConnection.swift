@@ -85,6 +85,13 @@ final class ClientConnection: TimedObject {
     private(set) var hasInputEnded = false
     /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
     var pins: ConnectionPins?
+    /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
+    /// calls nothing: the unchecked access is exclusive.
+    var shortWay: ShortWay? {
+        _read { yield unsafe uncheckedShortWay }
+        _modify { yield unsafe &uncheckedShortWay }
+    }
+    @exclusivity(unchecked) private var uncheckedShortWay: ShortWay?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0

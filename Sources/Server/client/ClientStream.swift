@@ -158,6 +158,11 @@ final class ClientStream {
         worker.timers.schedule(session, after: worker.snapshot.configuration.timeouts.clientIdle)
     }
 
+    /// The request is being served from memory: what was decided about it holds for others on its connection.
+    func keepShortWay(after request: OwnedRequest, by snapshot: Snapshot) {
+        session.keepShortWay(after: request, by: snapshot)
+    }
+
     func pauseReading() { session.pauseReading() }
     func resumeReading() { session.resumeReading() }
     func uploadSoon() { session.uploadSoon() }

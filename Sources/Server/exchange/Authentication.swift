@@ -73,7 +73,10 @@ enum Authentication {
                 { answer(pending.question) },
                 then: { [self] answer in
                     let later = attempt.at(worker.uptime)
-                    done(carryOut(authenticator.conclude(pending, answer, later, &worker.credentials)))
+                    let waitsBegun = worker.credentials.waitsBegun
+                    let decision = authenticator.conclude(pending, answer, later, &worker.credentials)
+                    if worker.credentials.waitsBegun != waitsBegun { worker.closeShortWays() }
+                    done(carryOut(decision))
                 }, on: worker.loop.inbox)
             guard isTaken else { return .refused(.authenticationBusy) }
             worker.counters.add(.authenticationChecks)

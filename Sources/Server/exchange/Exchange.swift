@@ -305,7 +305,11 @@ final class Exchange: FetchListener {
         request.tier.touch(selected)
         // `admission: second-hit` kept the response off the disk until this second request for it.
         if selected.storedID == nil, selected.storage != .session { request.tier.persist(selected) }
-        serveRecord(selected, as: ttl > .zero ? .hit : .stale)
+        let isFresh = ttl > .zero
+        if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
+            stream.keepShortWay(after: request, by: snapshot)
+        }
+        serveRecord(selected, as: isFresh ? .hit : .stale)
     }
 
     // MARK: leading and following

@@ -22,6 +22,8 @@ package final class Shared: Sendable {
     /// What indexes promise of their files.
     let indexDigests: IndexDigests
     let hasher: Hasher
+    /// Of credentials that connections have proven. Its key is of this process alone.
+    let credentialsHash: SipHash
     // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()
     let exchanges = Occupancy()
@@ -86,6 +88,8 @@ package final class Shared: Sendable {
         self.pool = pool
         self.accessLog = accessLog
         self.hasher = hasher
+        let words = Shared.random(16)
+        credentialsHash = SipHash(key: (Shared.word(words[..<8]), Shared.word(words[8...])))
         let digestKey = Shared.random(32)
         self.digestKey = digestKey
         indexDigests = IndexDigests { hasher.key(of: $0.span) }

@@ -20,6 +20,8 @@ package final class Snapshot: Sendable {
     let cacheRulesAreTrivial: Bool
     /// Or a credential or a cookie jar does, which is part of the key.
     let cacheRulesDependOnUser: Bool
+    /// A hit in memory may be served because one before it on the connection was: only the rules and the user decide about it.
+    let allowsShortWays: Bool
     /// Some rule of `origins` uses a cookie jar.
     let usesCookies: Bool
     let defaultHandling: CacheHandling
@@ -93,8 +95,9 @@ package final class Snapshot: Sendable {
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
         usesCookies = configuration.origins.contains { $0.cookies != nil }
-        cacheRulesAreTrivial =
-            cacheRules.isTrivial && CredentialTable(configuration.credentials).isEmpty && !usesCookies
+        let keysAreOfRulesAlone = CredentialTable(configuration.credentials).isEmpty && !usesCookies
+        cacheRulesAreTrivial = cacheRules.isTrivial && keysAreOfRulesAlone
+        allowsShortWays = keysAreOfRulesAlone && !cacheRulesDependOnIndexes
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
             || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })

@@ -78,6 +78,8 @@ import Synchronization
         var limits = Limits()
         /// Whether no authentication, no access rule and no cache rule has to look at a request.
         var isOpen = false
+        /// Grows with whatever takes decisions about clients back: a reload, and a client that begins to have to wait.
+        var settingsNumber: UInt64 = 0
         /// Whether a stored redirect may have to be followed.
         var followsRedirects = false
         var clientIdleNanoseconds: UInt64 = 0
@@ -258,8 +260,12 @@ import Synchronization
         credentials = Worker.credentialMemory(snapshot, shared)
     }
 
+    /// No request is allowed any more because one before it was.
+    func closeShortWays() { unsafe scratch.pointee.settingsNumber += 1 }
+
     /// Copies the settings that every request needs into `scratch`.
     private func copySettings(of snapshot: Snapshot) {
+        closeShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
             snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial

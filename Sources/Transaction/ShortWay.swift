@@ -1,0 +1,88 @@
+package import Access
+package import Caching
+package import Message
+import Rules
+
+/// What a client connection keeps of the decisions about its last request, so that the next one to the same host is answered from memory
+/// without asking the rules again.
+///
+/// It holds for requests that differ in path and query alone: same method, scheme, host and port, same identity, same client, same settings.
+/// It never denies anything: where it does not lead, the request is decided about in full. `AccessPolicy.allowsEveryPath` and
+/// `CacheRules.handlingOfPaths` say what the decisions depend on.
+package final class ShortWay: Sendable {
+    private let settings: UInt64
+    private let method: Method
+    private let scheme: Scheme
+    private let port: UInt16
+    /// As sent, without the port. The same host in another spelling is decided about in full.
+    private let host: [UInt8]
+    private let proof: ProvenCredentials?
+    /// The name of the user. Nil if nobody had to prove anything.
+    package let user: String?
+    /// Nil: the rules have to look at each request.
+    private let paths: HandlingOfPaths?
+
+    /// - Parameters:
+    ///   - request: an allowed one, with the client and the identity of the connection.
+    ///   - target: the target of `request`, in the head `bytes`.
+    ///   - proof: how the request proved its identity. Nil if it did not have to: nobody must, or the connection has an identity.
+    ///   - settings: the number of the settings that `access` and `rules` belong to. It grows with whatever takes a decision back.
+    package init(
+        for request: AccessRequest, _ target: RequestTarget, _ bytes: borrowing Span<UInt8>, proof: ProvenCredentials?,
+        settings: UInt64, access: AccessPolicy, rules: CacheRules
+    ) {
+        precondition(
+            proof == nil || proof?.identity == request.identity, "a proof is of the identity that it is kept for")
+        self.settings = settings
+        self.proof = proof
+        method = request.method
+        scheme = target.scheme
+        port = target.port
+        host = target.hostRange.map { bytes[$0] }
+        user = request.identity?.name
+        paths = ShortWay.paths(like: request, access, rules)
+    }
+
+    private static func paths(
+        like request: AccessRequest, _ access: AccessPolicy, _ rules: CacheRules
+    ) -> HandlingOfPaths? {
+        guard !request.isTunnel, request.method == .get || request.method == .head, access.allowsEveryPath(request),
+            let paths = rules.handlingOfPaths(like: request), paths.handling.servesAsStored
+        else { return nil }
+        return paths
+    }
+
+    /// Whether the request differs in path and query alone from the one that this was made for.
+    ///
+    /// - Parameters:
+    ///   - bytes: the head that the ranges refer to.
+    ///   - now: the monotonic clock.
+    package func concerns(
+        _ method: Method, _ target: RequestTarget, _ fields: FieldSection, _ bytes: borrowing Span<UInt8>,
+        settings: UInt64, now: Duration
+    ) -> Bool {
+        guard settings == self.settings, method == self.method, target.scheme == scheme, target.port == port,
+            isHost(host, bytes, target.hostRange)
+        else { return false }
+        guard let proof else { return !fields.present.contains(.proxyAuthorization) }
+        return proof.areIn(fields, bytes, now: now)
+    }
+
+    /// How a response in memory may be served to a request that `concerns` accepts. Nil: the rules have to look at it.
+    package func handling(of target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> CacheHandling? {
+        guard let paths else { return nil }
+        guard !paths.exceptions.isEmpty else { return paths.handling }
+        let pathAndQuery = target.pathRange
+        var end = pathAndQuery.lowerBound
+        while end < pathAndQuery.upperBound, bytes[end] != UInt8(ascii: "?") { end += 1 }
+        // An empty path stands for "/".
+        guard end > pathAndQuery.lowerBound else { return nil }
+        let path = bytes.extracting(pathAndQuery.lowerBound..<end)
+        for pattern in paths.exceptions where pattern.mayMatch(path) { return nil }
+        return paths.handling
+    }
+}
+
+private func isHost(_ host: [UInt8], _ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Bool {
+    areEqual(host.span, 0..<host.count, bytes, range)
+}

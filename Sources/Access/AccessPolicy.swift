@@ -17,11 +17,9 @@ package struct AccessPolicy: Sendable, Equatable {
     package init(from settings: AccessSettings) {
         self.settings = settings
         clients = settings.clients
-        isOpen = settings.rules.isEmpty && settings.authentication == nil && settings.defaultEffect == .allow
+        isOpen = settings.rules.isEmpty && !settings.authentication.isRequired && settings.defaultEffect == .allow
         hasPaths = settings.rules.contains { !$0.conditions.paths.isEmpty }
     }
-
-    package var authentication: BasicAuthentication? { settings.authentication }
 
     var rules: [AccessRule] { settings.rules }
 

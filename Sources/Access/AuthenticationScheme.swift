@@ -27,31 +27,47 @@ package protocol AuthenticationScheme: Sendable {
 package struct AuthenticationAttempt: Sendable {
     /// The value of `Proxy-Authorization`; nil if the request has none.
     package let credentials: [UInt8]?
+    /// The method as sent.
+    package let method: [UInt8]
+    /// The request target as sent (RFC 9112 §3.2).
+    package let target: [UInt8]
     /// Nil for a client of a Unix socket.
     package let client: IPAddress?
     /// The monotonic clock.
     package let now: Duration
 
-    package init(credentials: [UInt8]?, client: IPAddress?, now: Duration) {
+    package init(
+        credentials: [UInt8]?, method: [UInt8] = [], target: [UInt8] = [], client: IPAddress?, now: Duration
+    ) {
         self.credentials = credentials
+        self.method = method
+        self.target = target
         self.client = client
         self.now = now
     }
 
     /// The same attempt later: an answer took its time.
     package func at(_ now: Duration) -> AuthenticationAttempt {
-        AuthenticationAttempt(credentials: credentials, client: client, now: now)
+        AuthenticationAttempt(credentials: credentials, method: method, target: target, client: client, now: now)
     }
 }
 
 /// What a scheme makes of a request.
 package enum AuthenticationStep: Sendable, Equatable {
-    case known(Identity)
+    case known(Identity, reply: AuthenticationReply? = nil)
     case refused(AuthenticationFailure)
     /// A helper thread has to answer this first.
     case ask(AuthenticationQuestion)
     /// The scheme takes several requests: the 407 carries this challenge alone, and the client answers it with its next request.
     case more(challenge: [UInt8])
+}
+
+/// What the response to a request that was let in says about its authentication: the proof that the proxy knows the secret too.
+package enum AuthenticationReply: Sendable, Equatable {
+    /// The value of `Proxy-Authentication-Info` (RFC 9110 §11.7.3).
+    case information([UInt8])
+    /// The value of `Proxy-Authenticate` in a response that is no 407, where Negotiate has its last token (RFC 4559 §4.2).
+    case challenge([UInt8])
 }
 
 /// Why a client is not let in.

@@ -1,8 +1,21 @@
+import Rules
+
 /// The schemes that this proxy offers, in the order of its configuration. Immutable; a reload makes a new one.
 package struct Authenticator: Sendable {
     private let schemes: [any AuthenticationScheme]
     /// The value of `Proxy-Authenticate` of a 407: a challenge for each scheme, in order (RFC 9110 §11.7.1).
     package let challenge: [UInt8]
+
+    /// - Returns: nil if no scheme is offered: then clients need not prove who they are.
+    package init?(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
+        let schemes = settings.offered.map { name -> any AuthenticationScheme in
+            switch name {
+            case .basic: Basic(realm: settings.basic.realm, users: material.users)
+            }
+        }
+        guard !schemes.isEmpty else { return nil }
+        self.init(schemes)
+    }
 
     package init(_ schemes: [any AuthenticationScheme]) {
         precondition(!schemes.isEmpty, "authentication without a scheme would let nobody in")
@@ -12,7 +25,7 @@ package struct Authenticator: Sendable {
 
     /// What becomes of a request.
     package enum Decision: Sendable, Equatable {
-        case known(Identity)
+        case known(Identity, reply: AuthenticationReply? = nil)
         case refused(AuthenticationFailure)
         /// A helper thread answers the question; `conclude` goes on from there.
         case ask(Pending)
@@ -45,7 +58,7 @@ package struct Authenticator: Sendable {
 
     private func decision(_ step: AuthenticationStep, scheme: Int) -> Decision {
         switch step {
-        case .known(let identity): .known(identity)
+        case .known(let identity, let reply): .known(identity, reply: reply)
         case .refused(let failure): .refused(failure)
         case .ask(let question): .ask(Pending(question: question, scheme: scheme))
         case .more(let challenge): .more(challenge: challenge)

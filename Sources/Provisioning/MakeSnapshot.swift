@@ -11,7 +11,7 @@ import TLS
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
-    let users = try configuration.access.authentication.map(readUsers)
+    let authentication = try readAuthentication(configuration.access.authentication)
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
@@ -27,19 +27,11 @@ package func makeSnapshot(
     let scripts = try pacFiles.scripts(for: configuration)
     do throws(TLSContextError) {
         return try Snapshot(
-            configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
+            configuration: configuration, authentication: authentication, interceptor: interceptor,
+            pages: readPages(interceptor),
             secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
         )
     } catch {
         throw ProvisioningFault("tls", "\(error)")
     }
-}
-
-private func readUsers(_ authentication: BasicAuthentication) throws(ProvisioningFault) -> HtpasswdFile {
-    let (key, path) = ("access.authentication.basic.users", authentication.usersFile)
-    let text: [UInt8]
-    do throws(FileError) { text = try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
-    let (file, errors) = HtpasswdFile.parse(text)
-    if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
-    return file
 }

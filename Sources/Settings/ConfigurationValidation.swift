@@ -22,7 +22,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
 
 /// The listeners that other machines can reach although the configuration names neither clients nor users.
 package func unguardedListeners(_ configuration: Configuration) -> [ListenAddress] {
-    guard configuration.access.namedClients == nil, configuration.access.authentication == nil else { return [] }
+    guard configuration.access.namedClients == nil, !configuration.access.authentication.isRequired else { return [] }
     return configuration.listen.filter(isBeyondLoopback)
 }
 
@@ -52,7 +52,7 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
 private func authenticationErrors(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
-    guard configuration.access.authentication == nil else { return [] }
+    guard !configuration.access.authentication.isRequired else { return [] }
     var errors: [ConfigurationError] = []
     let section = "access.authentication"
     // The section is there, so authentication is wanted: Larder must not run without it by accident.
@@ -115,7 +115,7 @@ private func interceptErrors(_ configuration: Configuration, _ reader: Configura
 private func opennessWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     var warnings: [ConfigurationError] = []
     let access = configuration.access
-    if access.authentication == nil, access.namedClients?.contains(where: \.isEverything) ?? false {
+    if !access.authentication.isRequired, access.namedClients?.contains(where: \.isEverything) ?? false {
         warnings.append(
             reader.error(
                 "access.clients", "everyone who can reach a listener may use the proxy",

@@ -195,16 +195,17 @@ enum Settings {
                 SettingKind<ClosedRange<UInt16>>.portRange.list(isEmptyAllowed: true), reload: .live,
                 "The ports that CONNECT may use without a rule that names them."),
             Setting(
-                "access.authentication.basic.realm", \.access.basicRealm, .text(128), reload: .live,
+                "access.authentication.basic.realm", \.access.authentication.basic.realm, .text(128), reload: .live,
                 "The name that clients show when they ask the user for a password (RFC 7617).",
                 example: ["realm: larder"]),
             Setting(
-                "access.authentication.basic.users", \.access.basicUsersFile,
+                "access.authentication.basic.users", \.access.authentication.basic.usersFile,
                 SettingKind<String>.path("an htpasswd file").orLeftOut, reload: .live,
                 "A file with users and hashed passwords, one name:hash per line. Create it with larder passwd.",
                 example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "no authentication"),
             Setting(
-                "access.authentication.basic.remember", \.access.basicRemember, .duration(.zero ... .hours(1)),
+                "access.authentication.basic.remember", \.access.authentication.basic.remember,
+                .duration(.zero ... .hours(1)),
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
             Setting(

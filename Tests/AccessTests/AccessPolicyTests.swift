@@ -248,7 +248,7 @@ struct AccessRuleTests {
         #expect(!policy([Self.alice]).isOpen)
         #expect(!policy(default: .deny).isOpen)
         var settings = AccessSettings()
-        settings.basicUsersFile = "users"
+        settings.authentication.basic.usersFile = "users"
         #expect(!AccessPolicy(from: settings).isOpen)
     }
 }
@@ -292,7 +292,7 @@ struct ClientAdmissionTests {
         let row = Self.rows[index]
         var settings = AccessSettings()
         settings.namedClients = row.clients?.compactMap { AddressRange($0) }
-        settings.basicUsersFile = row.hasUsers ? "users" : nil
+        settings.authentication.basic.usersFile = row.hasUsers ? "users" : nil
         #expect(AccessPolicy(from: settings).admits(client: row.client.map(ip)) == row.expected, "row \(index)")
     }
 }

@@ -62,7 +62,7 @@ struct AuthenticatorTests {
 
     static func text(_ decision: Authenticator.Decision) -> String {
         switch decision {
-        case .known(let identity): "known \(identity.name)"
+        case .known(let identity, _): "known \(identity.name)"
         case .refused(let failure): "refused(\(failure))"
         case .more(let challenge): "more \(String(decoding: challenge, as: UTF8.self))"
         case .ask(let pending):
@@ -104,8 +104,8 @@ struct AuthenticatorTests {
     @Test func `an identity has its scheme and its lifetime`() throws {
         var memory = VerifiedCredentialsTests.make()
         memory.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
-        guard case .known(let alice) = Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory),
-            case .known(let carol) = Self.authenticator.examine(Self.attempt("Steps two"), &memory)
+        guard case .known(let alice, _) = Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory),
+            case .known(let carol, _) = Self.authenticator.examine(Self.attempt("Steps two"), &memory)
         else {
             Issue.record("not known")
             return

@@ -125,7 +125,7 @@ struct AuthenticationScenarios {
     private func withUsers(_ play: (Scenario) throws -> Void) throws {
         try scenario(
             { configuration, files in
-                configuration.access.basicUsersFile = try files.write(
+                configuration.access.authentication.basic.usersFile = try files.write(
                     "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
             }, play)
     }
@@ -151,7 +151,7 @@ struct AuthenticationScenarios {
     @Test func `a rule for one user does not apply to another`() throws {
         try scenario({ configuration, files in
             let lines = try ["ann", "bob"].map { "\($0):\(try hash(password: Array("secret".utf8)))\n" }
-            configuration.access.basicUsersFile = try files.write("users", lines.joined())
+            configuration.access.authentication.basic.usersFile = try files.write("users", lines.joined())
             var ann = AccessRule.Conditions()
             ann.users = ["ann"]
             var reading = AccessRule.Conditions()

@@ -124,7 +124,7 @@ struct CacheRuleScenarios {
         try scenario({ configuration, files in
             let users = try files.write(
                 "users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
-            configuration.access.basicUsersFile = users
+            configuration.access.authentication.basic.usersFile = users
             try configuration.read(cache: "rules: [ { match: { user: alice }, ttl: 60s } ]", files)
         }) { s in
             for _ in 0..<3 { s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, body: "body") }

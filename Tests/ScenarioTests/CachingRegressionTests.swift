@@ -158,7 +158,7 @@ struct CachingRegressions {
 
     private static func readUsers(_ configuration: inout Configuration, _ files: Scenario.Files, _ cache: String) throws
     {
-        configuration.access.basicUsersFile = try files.write(
+        configuration.access.authentication.basic.usersFile = try files.write(
             "users", "alice:\(try hash(password: Array("a".utf8)))\n")
         try configuration.read(cache: cache, files)
     }

@@ -100,7 +100,8 @@ struct CheckOriginScenarios {
 
     @Test func `a password is asked for there too`() throws {
         try scenario({ configuration, files in
-            configuration.access.basicUsersFile = try files.write("users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
+            configuration.access.authentication.basic.usersFile = try files.write(
+                "users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
         }) { s in
             let answer = try s.client().get("http://check.larder.internal/")
             #expect(answer.status == 407)

@@ -167,7 +167,7 @@ struct DenialScenarios {
 
     @Test func `a client that must log in learns nothing of the rules before`() throws {
         try withRules({ configuration, files in
-            configuration.access.basicUsersFile = try files.write(
+            configuration.access.authentication.basic.usersFile = try files.write(
                 "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
         }) { s in
             let client = try s.client()

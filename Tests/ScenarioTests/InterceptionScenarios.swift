@@ -284,7 +284,7 @@ struct InterceptionScenarios {
             try files.intercept("127.0.0.1", in: &configuration)
             configuration.tls.caFile = try files.write("ca.pem", certificate.certificate)
             let lines = try ["ann", "bob"].map { "\($0):\(try hash(password: Array("secret".utf8)))\n" }
-            configuration.access.basicUsersFile = try files.write("users", lines.joined())
+            configuration.access.authentication.basic.usersFile = try files.write("users", lines.joined())
             var connect = RuleConditions()
             connect.methods = ["CONNECT"]
             var ann = RuleConditions()

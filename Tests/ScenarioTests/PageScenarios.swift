@@ -143,7 +143,8 @@ struct PageScenarios {
         try scenario(
             pages: authority,
             { configuration, files in
-                configuration.access.basicUsersFile = try files.write("users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
+                configuration.access.authentication.basic.usersFile = try files.write(
+                    "users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
                 configuration.access.namedClients = nil
             }
         ) { s in

@@ -151,7 +151,7 @@ import Testing
     @Test func `a rule for users changes nothing of that`() throws {
         try scenario({ configuration, files in
             Self.oneWorker(&configuration, files)
-            configuration.access.basicUsersFile = try files.write(
+            configuration.access.authentication.basic.usersFile = try files.write(
                 "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
             try configuration.read(
                 cache: "rules: [ { match: { user: ann }, ttl: 60s, respect_cache_control: no } ]", files)

@@ -649,7 +649,7 @@ struct RedirectSafetyScenarios {
 
     @Test func `rules for users hold for the user who asked, and the password goes nowhere`() throws {
         try detour({ configuration, files in
-            configuration.access.basicUsersFile = try files.write(
+            configuration.access.authentication.basic.usersFile = try files.write(
                 "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
             var conditions = RuleConditions()
             conditions.users = ["bob"]

@@ -240,7 +240,8 @@ extension Provocation {
 
     /// The hash is cheap, so that the failures come in quick succession on a busy machine as well.
     private static let withUsers: Configure = { configuration, files in
-        configuration.access.basicUsersFile = try files.write("users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
+        configuration.access.authentication.basic.usersFile = try files.write(
+            "users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
     }
 
     fileprivate static let authenticationRequired = outside(

@@ -135,7 +135,7 @@ struct RequestRegressions {
             { configuration, files in
                 if how == .forbidden { configuration.access.privateDestinations = .deny }
                 guard how == .unauthenticated else { return }
-                configuration.access.basicUsersFile = try files.write(
+                configuration.access.authentication.basic.usersFile = try files.write(
                     "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
             }, play)
     }

@@ -26,7 +26,7 @@ struct ShortWayScenarios {
         _ names: [String], _ configuration: inout Configuration, _ files: Scenario.Files
     ) throws {
         let lines = try names.map { "\($0):\(try hash(password: Array("secret".utf8)))\n" }
-        configuration.access.basicUsersFile = try files.write("users", lines.joined())
+        configuration.access.authentication.basic.usersFile = try files.write("users", lines.joined())
     }
 
     /// Two hits for /a; the second one is decided by the first.
@@ -132,7 +132,7 @@ struct ShortWayScenarios {
     @Test func `remembered credentials end with their time`() throws {
         try scenario({ configuration, files in
             try Self.readUsers(["ann"], &configuration, files)
-            configuration.access.basicRemember = .milliseconds(300)
+            configuration.access.authentication.basic.remember = .milliseconds(300)
         }) { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=600", body: "stored")
             let client = try s.client()

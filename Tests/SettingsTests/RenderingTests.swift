@@ -51,7 +51,7 @@ struct RenderingTests {
         }
         let configuration = try loaded(uncommented.joined(separator: "\n"))
         #expect(configuration.access.rules.count == 3)
-        #expect(configuration.access.authentication != nil)
+        #expect(configuration.access.authentication.isRequired)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
             configuration.routes.count == 3 && configuration.credentials.count == 2 && configuration.origins.count == 6)

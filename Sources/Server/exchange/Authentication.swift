@@ -23,8 +23,9 @@ enum Authentication {
     ) -> Result {
         guard let authenticator = snapshot.authenticator else { return .refused(.internalError) }
         let attempt = AuthenticationAttempt(
-            credentials: request.fields.first(.proxyAuthorization).map { Array($0) }, client: request.client,
-            now: worker.uptime)
+            credentials: request.fields.first(.proxyAuthorization).map { Array($0) },
+            method: Array(request.methodText), target: Array(request.bytes[request.head.targetRange]),
+            client: request.client, now: worker.uptime)
         let conversation = Conversation(
             request: request, worker: worker, authenticator: authenticator, attempt: attempt, done)
         return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
@@ -53,7 +54,7 @@ enum Authentication {
 
         func carryOut(_ decision: Authenticator.Decision) -> Result {
             switch decision {
-            case .known(let identity):
+            case .known(let identity, _):
                 return .known(identity)
             case .refused(.tooManyFailures):
                 return .refused(.authenticationBusy)

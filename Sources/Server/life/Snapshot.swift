@@ -71,7 +71,7 @@ package final class Snapshot: Sendable {
     }
 
     /// - Parameters:
-    ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
+    ///   - authentication: what the files of `access.authentication` gave. Without users, every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
     ///   - originTLS: what the files of `origins` gave.
     ///   - scripts: the PAC files of `routes`.
@@ -79,7 +79,8 @@ package final class Snapshot: Sendable {
     ///   - earlier: the configuration in force. What did not change of its TLS goes on.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
-        configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages(),
+        configuration: Configuration, authentication: AuthenticationMaterial = AuthenticationMaterial(),
+        interceptor: Interceptor? = nil, pages: Pages = Pages(),
         secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
         environment: ProxyEnvironment = ProxyEnvironment(), after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
@@ -124,8 +125,6 @@ package final class Snapshot: Sendable {
         credentials = CredentialTable(configuration.credentials)
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
-        authenticator = configuration.access.authentication.map {
-            Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])
-        }
+        authenticator = Authenticator(configuration.access.authentication, authentication)
     }
 }

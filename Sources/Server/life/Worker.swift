@@ -126,9 +126,7 @@ import Synchronization
 
     private static func credentialMemory(_ snapshot: Snapshot, _ shared: Shared) -> VerifiedCredentials {
         var bounds = VerifiedCredentials.Bounds()
-        if let authentication = snapshot.configuration.access.authentication {
-            bounds.remember = authentication.remember
-        }
+        bounds.remember = snapshot.configuration.access.authentication.basic.remember
         let key = shared.digestKey
         return VerifiedCredentials(bounds: bounds) { Digest.hmacSHA256(key: key, $0) }
     }

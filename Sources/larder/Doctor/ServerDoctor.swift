@@ -26,7 +26,7 @@ func serverDoctorCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
     var checks = [configurationCheck(reading)]
     if let configuration = reading.configuration {
         checks += diskChecks(configuration.cache)
-        checks += userChecks(configuration.access.authentication?.usersFile)
+        checks += userChecks(configuration.access.authentication.basic.usersFile)
         checks += authorityChecks(configuration.intercept)
         checks += nameServerChecks(configuration.dns.servers)
     }

@@ -29,7 +29,10 @@ extension Configuration {
             "DIRECTORY", with: files.directory.path)
         let lines = text.split(separator: "\n").map { "  \($0)\n" }.joined()
         // Rules by user want to know that users are asked for.
-        let users = access.basicUsersFile.map { "access: { authentication: { basic: { users: \"\($0)\" } } }\n" } ?? ""
+        let users =
+            access.authentication.basic.usersFile.map {
+                "access: { authentication: { basic: { users: \"\($0)\" } } }\n"
+            } ?? ""
         let root = try parseYAML(Array("\(users)cache:\n\(lines)".utf8)).map { ConfigurationNode($0) }
         let result = loadConfiguration(root, file: "larder.yaml")
         guard let loaded = result.configuration else { throw WireError("\(result.errors)") }

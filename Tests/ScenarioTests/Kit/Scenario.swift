@@ -87,9 +87,9 @@ final class Scenario {
         configuration.access.privateDestinations = .allow
         configuration.log.access = .file(directory.appendingPathComponent("access.log").path)
         try configure(&configuration, Files(directory: directory, origin: origin))
-        var users: HtpasswdFile?
-        if let path = configuration.access.authentication?.usersFile {
-            users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        var authentication = AuthenticationMaterial()
+        if let path = configuration.access.authentication.basic.usersFile {
+            authentication.users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
         }
         // Only the program reads files and variables: a secret in the text is one for the tests.
         var secrets: [String: [SecretPart: Secret]] = [:]
@@ -98,7 +98,8 @@ final class Scenario {
             for case (let part, .text(let secret)) in rule.secrets { secrets[rule.name, default: [:]][part] = secret }
         }
         return try Snapshot(
-            configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages,
+            configuration: configuration, authentication: authentication, interceptor: try interceptor(configuration),
+            pages: pages,
             secrets: SecretShelf(secrets), originTLS: try materials(configuration),
             scripts: try pacFiles.scripts(for: configuration), after: earlier)
     }

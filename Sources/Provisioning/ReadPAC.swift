@@ -152,14 +152,7 @@ package final class PACFiles {
 
     /// Fetches the scripts of URLs that are not in use yet, for `scripts`. Blocks.
     func prefetch(for configuration: Configuration) {
-        let isDone = CountingSemaphore()
-        let found = Locked<[PACSource: PACDownload.Answer]>([:])
-        prefetch(for: configuration) { answers in
-            found.withLock { $0 = answers }
-            isDone.signal()
-        }
-        isDone.wait()
-        keep(found.withLock { $0 })
+        keep(blocking { prefetch(for: configuration, then: $0) })
     }
 
     /// Takes what `prefetch` got.
@@ -188,6 +181,21 @@ private func fetchScripts(
             if let all { then(all) }
         }
     }
+}
+
+/// What the scripts of URLs answered.
+private typealias PACAnswers = [PACSource: PACDownload.Answer]
+
+/// Waits for the answers.
+private func blocking(_ fetch: (@escaping @Sendable (PACAnswers) -> Void) -> Void) -> PACAnswers {
+    let isDone = CountingSemaphore()
+    let found = Locked<PACAnswers>([:])
+    fetch { answers in
+        found.withLock { $0 = answers }
+        isDone.signal()
+    }
+    isDone.wait()
+    return found.withLock { $0 }
 }
 
 /// Looks every two seconds whether a PAC file has changed or is to be fetched, and reads it then. Used on the control thread.
@@ -219,14 +227,8 @@ package final class PACWatch {
 ///
 /// - Returns: what is wrong with their answers, and with scripts of URLs: Larder starts without them. What is wrong with files is thrown.
 func tryPACFiles(_ configuration: Configuration, _ fetch: PACFetcher) throws(ProvisioningFault) -> [ProvisioningFault] {
-    let fetched = Locked<[PACSource: PACDownload.Answer]>([:])
-    let isDone = CountingSemaphore()
-    fetchScripts(Set(scriptSources(configuration).map(\.source)), configuration, fetch) { answers in
-        fetched.withLock { $0 = answers }
-        isDone.signal()
-    }
-    isDone.wait()
-    let answers = fetched.withLock { $0 }
+    let sources = Set(scriptSources(configuration).map(\.source))
+    let answers = blocking { fetchScripts(sources, configuration, fetch, then: $0) }
     var problems: [ProvisioningFault] = []
     var seen: Set<PACSource> = []
     for (source, rule) in scriptSources(configuration) where seen.insert(source).inserted {
@@ -275,25 +277,4 @@ private func readScript(_ path: String, _ rule: Int) throws(ProvisioningFault) -
     } catch {
         throw ProvisioningFault(pacOf: rule, "\(path) cannot be read: \(systemErrorText(error.code))")
     }
-}
-
-/// The next proxies of Larder's own environment, if a rule takes them.
-func readProxyEnvironment(for rules: [RouteRule]) throws(ProvisioningFault) -> ProxyEnvironment {
-    guard let rule = rules.first(where: { $0.ways == .environment }) else { return ProxyEnvironment() }
-    let environment: ProxyEnvironment
-    do throws(ProxyEnvironment.Fault) {
-        environment = try ProxyEnvironment { name in
-            guard let value = unsafe getenv(name) else { return nil }
-            return unsafe String(cString: value)
-        }
-    } catch {
-        throw ProvisioningFault("routes[\(rule.number)].via", "the variable \(error.variable) \(error.text)")
-    }
-    for rule in rules where rule.ways == .environment {
-        for case .proxy(let proxy) in environment.routes where proxy.logIn != nil && rule.grant?.covers(proxy) == true {
-            throw ProvisioningFault(
-                "routes[\(rule.number)].proxies", "the URL of \(proxy) in the environment has a user as well")
-        }
-    }
-    return environment
 }

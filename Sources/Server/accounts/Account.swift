@@ -15,6 +15,7 @@ struct Account {
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
     var violation: FramingError?
+    /// Why the rules denied the request, as exactly as its client may know it.
     var denial: DenialReason?
     /// The number of the access rule that denied the request. 0: none, or one of more than 65,535.
     var denialRule: UInt16 = 0

@@ -300,14 +300,24 @@ import Synchronization
         for tunnel in tunnels.occupants { tunnel.relay.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
-        if let gaugeTimer { timers.cancel(gaugeTimer) }
+        if let ticker { timers.cancel(ticker) }
         log.stop()
         counters.gauges.set(Gauge.isFinished.rawValue, 1)
         loop.stop()
     }
 
-    /// Publishes the gauges for other threads, once a second, and closes connections that are logged in with secrets of earlier days. The first worker
-    /// looks after the cookie jars as well.
+    /// What is due once a second.
+    private func tick() {
+        publishGauges()
+        origins.closeOutdatedLogIns(snapshot.secrets)
+        // One worker looks after the cookie jars.
+        if number == 0 { shared.cookies.tend(on: shared.pool) }
+        guard let ticker, !isDraining else { return }
+        timers.schedule(ticker, after: .seconds(1))
+    }
+    private var ticker: Timer?
+
+    /// Publishes the gauges for other threads.
     private func publishGauges() {
         let gauges = counters.gauges
         gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
@@ -318,18 +328,13 @@ import Synchronization
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
         gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
-        origins.closeOutdatedLogIns(snapshot.secrets)
-        if number == 0 { shared.cookies.tend(on: shared.pool) }
-        guard let gaugeTimer, !isDraining else { return }
-        timers.schedule(gaugeTimer, after: .seconds(1))
     }
-    private var gaugeTimer: Timer?
 
     /// Runs the loop until `finish`. On the worker's thread.
     func run() {
         log.start(on: loop)
-        gaugeTimer = Timer { [unowned self] in publishGauges() }
-        publishGauges()
+        ticker = Timer { [unowned self] in tick() }
+        tick()
         loop.run()
         breakReferenceCycles()
     }
@@ -341,7 +346,7 @@ import Synchronization
         endedDoorsteps.removeAll()
         doorsteps.removeAll()
         fetches.removeAll()
-        gaugeTimer = nil
+        ticker = nil
         origins = nil
         resolver = nil
     }

@@ -65,7 +65,7 @@ final class LinkLogIn {
     ///
     /// - Parameter persists: whether the connection can carry another request after this response.
     func challenged(by challenges: [Challenge], persists: Bool, then: @escaping Completion) -> Step? {
-        guard let token = token(in: challenges) else {
+        guard let token = scheme.token(in: challenges) else {
             // The peer begins anew, or refuses what it got. On a connection that ends only the latter has a meaning.
             return follow(machine.on(persists || !machine.isAccepted ? .asked : .broke), then)
         }
@@ -76,7 +76,7 @@ final class LinkLogIn {
     ///
     /// - Parameter challenges: the values of the same field as with a challenge. The last token of the peer is one.
     func answered(with challenges: [Challenge], then: @escaping Completion) -> Step? {
-        follow(machine.on(.accepted(token: token(in: challenges))), then)
+        follow(machine.on(.accepted(token: scheme.token(in: challenges))), then)
     }
 
     /// The connection has ended.
@@ -126,14 +126,6 @@ final class LinkLogIn {
         case .passOn: .passOn
         case .fail(let cause): .fail(Failure(cause: cause, token: failure))
         case .makeToken: preconditionFailure("a token is made before there is a step")
-        }
-    }
-
-    /// The token of the peer, decoded. Nil if there is none.
-    private func token(in challenges: [Challenge]) -> [UInt8]? {
-        switch strongestChallenge(challenges, among: [scheme]) {
-        case .ntlm(let token), .negotiate(let token): token
-        case .basic, .digest, nil: nil
         }
     }
 }

@@ -299,6 +299,21 @@ struct NTLMScenarios {
         }
     }
 
+    @Test func `an origin that asks again and ends the connection is answered on another one`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.ntlm())
+            s.expectsQuestion()
+            s.expectsLogIn()
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("GET /b", "!Authorization").replies(401, "WWW-Authenticate: NTLM", "Connection: close")
+            s.expectsLogIn("/b", body: "again")
+            let answer = try client.get("/b")
+            #expect(answer.status == 200, "\(answer.head) \(answer.text)")
+            #expect(s.connections == [1, 2, 2, 2, 3, 3])
+        }
+    }
+
     @Test func `content that has left on such a connection is not sent again, and the client gets the 401`() throws {
         try withOneWorker { s in
             try s.adopt(credentials: s.ntlm()) { configuration in

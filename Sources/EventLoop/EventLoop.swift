@@ -21,6 +21,7 @@ import Glibc
     private var endOfTurn: [() -> Void] = []
     private var monotonicOfTurn: MonotonicTime?
     private var wallOfTurn: timespec?
+    private var microsecondsOfTurn: Int64?
 
     package init() throws(EventLoopError) {
         inbox = try Inbox()
@@ -108,12 +109,19 @@ import Glibc
     /// The time since 1970 (UTC) in 1/1024 s, in steps of a scheduler tick, read at most once in a turn.
     package var wallTicks: Int64 { fixedPoint(wallClock) }
 
-    /// Microseconds since 1970 (UTC), in steps of a scheduler tick, read at most once in a turn.
-    package var wallMicroseconds: Int64 { Int64(wallClock.tv_sec) &* 1_000_000 &+ Int64(wallClock.tv_nsec / 1000) }
+    /// Microseconds since 1970 (UTC), read at most once in a turn. Exact, which costs more than `wallTicks`.
+    package var wallMicroseconds: Int64 {
+        if let time = microsecondsOfTurn { return time }
+        let clock = readClock(CLOCK_REALTIME)
+        let time = Int64(clock.tv_sec) &* 1_000_000 &+ Int64(clock.tv_nsec / 1000)
+        if isRunning { microsecondsOfTurn = time }
+        return time
+    }
 
     private func forgetClocks() {
         monotonicOfTurn = nil
         wallOfTurn = nil
+        microsecondsOfTurn = nil
     }
 
     private var wallClock: timespec {

@@ -15,6 +15,14 @@ package struct AccessLogLine {
         package var status: UInt16 = 0
         package var bodyBytes = 0
         package var outcome: StaticString = "none"
+        /// Nil for most requests.
+        package var particulars: Particulars?
+
+        package init() {}
+    }
+
+    /// What most lines do not say.
+    package struct Particulars {
         /// The name of the refusal or violation; nil if the request was answered.
         package var reason: String?
         /// Why the access rules deny the request; nil if they do not.
@@ -36,7 +44,7 @@ package struct AccessLogLine {
     private var renderedSecond = Int64.min
     private var rendered: [UInt8] = []
     private var namedClient: IPAddress?
-    private var clientName: [UInt8] = []
+    private var clientName = AccessLogLine.unixClient
 
     package init() {}
 
@@ -47,10 +55,21 @@ package struct AccessLogLine {
     package mutating func append(
         _ facts: Facts, method: borrowing Span<UInt8>, target: borrowing Span<UInt8>, to line: inout [UInt8]
     ) {
+        renderSecond(of: facts.startedAt)
+        name(facts.client)
+        let room = lengthMax(facts, method: method.count, target: target.count)
+        // The text of a line is made in one piece: room is looked for once.
+        line.append(addingCapacity: room) { write(facts, method, target, to: &$0) }
+    }
+
+    private func write(
+        _ facts: Facts, _ method: borrowing Span<UInt8>, _ target: borrowing Span<UInt8>,
+        to line: inout OutputSpan<UInt8>
+    ) {
         line.append("{\"time\":\"")
         appendTime(facts.startedAt, to: &line)
         line.append("\",\"client\":\"")
-        appendClient(facts.client, to: &line)
+        line.append(clientName.span)
         if let user = facts.user {
             line.append("\",\"user\":\"")
             for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
@@ -59,58 +78,77 @@ package struct AccessLogLine {
         for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
         line.append("\",\"uri\":\"")
         if AccessLogLine.needsNoCare(target) {
-            line.append(target, target.indices)
+            line.append(target)
         } else {
-            LogScrubbing.append(target) { AccessLogLine.escape($0, to: &line) }
+            AccessLogLine.appendScrubbed(target, to: &line)
         }
         line.append("\",\"status\":")
-        HeadWriter.append(decimal: Int(facts.status), to: &line)
+        appendDecimal(UInt64(facts.status), to: &line)
         line.append(",\"bytes\":")
-        HeadWriter.append(decimal: facts.bodyBytes, to: &line)
+        appendDecimal(UInt64(max(0, facts.bodyBytes)), to: &line)
         line.append(",\"duration_us\":")
         // The wall clock may have been set back since the request began.
-        HeadWriter.append(decimal: Int(max(0, facts.endedAt - facts.startedAt)), to: &line)
+        appendDecimal(UInt64(max(0, facts.endedAt - facts.startedAt)), to: &line)
         line.append(",\"outcome\":\"")
         line.append(facts.outcome)
         line.append("\"")
-        if let reason = facts.reason {
-            line.append(",\"reason\":\"")
-            line.append(contentsOf: reason.utf8)
-            line.append("\"")
-        }
-        if let denial = facts.denial {
-            line.append(",\"denial\":\"")
-            line.append(contentsOf: denial.utf8)
-            line.append("\"")
-        }
+        if let particulars = facts.particulars { append(particulars, to: &line) }
+        line.append("}\n")
+    }
+
+    private func append(_ facts: Particulars, to line: inout OutputSpan<UInt8>) {
+        append(",\"reason\":\"", facts.reason, to: &line)
+        append(",\"denial\":\"", facts.denial, to: &line)
         if facts.denialRule > 0 {
             line.append(",\"rule\":")
-            HeadWriter.append(decimal: facts.denialRule, to: &line)
+            appendDecimal(UInt64(facts.denialRule), to: &line)
         }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")
-            LogScrubbing.append(place.span) { AccessLogLine.escape($0, to: &line) }
+            AccessLogLine.appendScrubbed(place.span, to: &line)
             line.append("\"")
         }
         if facts.isUnverified { line.append(",\"tls\":\"unverified\"") }
         if facts.isBroken { line.append(",\"broken\":true") }
-        if let reason = facts.closeReason {
-            line.append(",\"close\":\"")
-            line.append(contentsOf: reason.utf8)
-            line.append("\"")
-        }
-        line.append("}\n")
+        append(",\"close\":\"", facts.closeReason, to: &line)
     }
 
-    /// The text of a client that was named in the line before is there already.
-    private mutating func appendClient(_ client: IPAddress?, to line: inout [UInt8]) {
-        guard let client else { return line.append("unix") }
-        if client != namedClient {
-            namedClient = client
-            clientName = Array(client.description.utf8)
-        }
-        line.append(contentsOf: clientName)
+    /// Appends a member whose value is a name of Larder's own.
+    private func append(_ beginning: StaticString, _ value: String?, to line: inout OutputSpan<UInt8>) {
+        guard let value else { return }
+        line.append(beginning)
+        for byte in value.utf8 { line.append(byte) }
+        line.append("\"")
     }
+
+    /// The most bytes that a line can have.
+    private func lengthMax(_ facts: Facts, method: Int, target: Int) -> Int {
+        var escaped = method + target
+        if let user = facts.user { escaped += user.utf8.count }
+        var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count
+        if let particulars = facts.particulars {
+            escaped += particulars.redirectedTo?.count ?? 0
+            for name in [particulars.reason, particulars.denial, particulars.closeReason] {
+                names += name?.utf8.count ?? 0
+            }
+        }
+        // Where `***` replaces a shorter value, the name of the parameter takes less room than it has here.
+        return AccessLogLine.membersLengthMax + names + escaped * AccessLogLine.escapeLengthMax
+    }
+
+    /// A byte becomes `\u00` and two digits at most.
+    private static let escapeLengthMax = 6
+    /// The members without their values, and the numbers.
+    private static let membersLengthMax = 512
+
+    /// The text of a client that was named in the line before is there already.
+    private mutating func name(_ client: IPAddress?) {
+        guard client != namedClient else { return }
+        namedClient = client
+        clientName = client.map { Array($0.description.utf8) } ?? AccessLogLine.unixClient
+    }
+
+    private static let unixClient = Array("unix".utf8)
 
     /// Whether the target has neither a byte to escape nor a query, in which secrets may be.
     private static func needsNoCare(_ target: borrowing Span<UInt8>) -> Bool {
@@ -124,7 +162,11 @@ package struct AccessLogLine {
         return true
     }
 
-    private static func escape(_ byte: UInt8, to line: inout [UInt8]) {
+    private static func appendScrubbed(_ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>) {
+        LogScrubbing.append(target) { escape($0, to: &line) }
+    }
+
+    private static func escape(_ byte: UInt8, to line: inout OutputSpan<UInt8>) {
         switch byte {
         case 0x22: line.append("\\\"")
         case 0x5C: line.append("\\\\")
@@ -136,20 +178,29 @@ package struct AccessLogLine {
         }
     }
 
-    /// Appends a time as in RFC 3339, in UTC, with milliseconds. Lines of the same second share its text.
-    private mutating func appendTime(_ microseconds: Int64, to line: inout [UInt8]) {
-        var (second, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-        if rest < 0 { (second, rest) = (second - 1, rest + 1_000_000) }
-        if second != renderedSecond {
-            renderedSecond = second
-            rendered.removeAll(keepingCapacity: true)
-            appendTimestamp(WallTime(secondsSinceEpoch: second), to: &rendered)
-        }
-        line.append(contentsOf: rendered)
+    /// Makes the text of the second. Lines of the same second share it.
+    private mutating func renderSecond(of microseconds: Int64) {
+        let second = AccessLogLine.split(microseconds).second
+        guard second != renderedSecond else { return }
+        renderedSecond = second
+        rendered.removeAll(keepingCapacity: true)
+        appendTimestamp(WallTime(secondsSinceEpoch: second), to: &rendered)
+    }
+
+    /// Appends a time as in RFC 3339, in UTC, with milliseconds.
+    private func appendTime(_ microseconds: Int64, to line: inout OutputSpan<UInt8>) {
+        let rest = AccessLogLine.split(microseconds).rest
+        line.append(rendered.span)
         line.append(0x2E)
         line.append(0x30 + UInt8(rest / 100_000))
         line.append(0x30 + UInt8(rest / 10_000 % 10))
         line.append(0x30 + UInt8(rest / 1_000 % 10))
         line.append(0x5A)
+    }
+
+    /// Seconds since 1970, and the microseconds behind them.
+    private static func split(_ microseconds: Int64) -> (second: Int64, rest: Int64) {
+        let (second, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        return rest < 0 ? (second - 1, rest + 1_000_000) : (second, rest)
     }
 }

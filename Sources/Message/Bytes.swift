@@ -28,6 +28,10 @@ extension OutputSpan<UInt8> {
         unsafe append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    package mutating func append(_ bytes: borrowing Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
+    }
+
     package mutating func append(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBufferPointer { unsafe append($0) } }
 
     package mutating func append(_ bytes: [UInt8], _ range: Range<Int>) {

@@ -390,9 +390,11 @@ struct AccessLogLineTests {
         facts.status = 200
         facts.bodyBytes = 12
         facts.outcome = "hit"
-        facts.reason = "x"
-        facts.isUnverified = true
-        facts.isBroken = true
+        var particulars = AccessLogLine.Particulars()
+        particulars.reason = "x"
+        particulars.isUnverified = true
+        particulars.isBroken = true
+        facts.particulars = particulars
         var (line, bytes) = (AccessLogLine(), [UInt8]())
         let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
         line.append(facts, method: method.span, target: target.span, to: &bytes)
@@ -403,6 +405,51 @@ struct AccessLogLineTests {
                 "reason":"x","tls":"unverified","broken":true}
 
                 """)
+    }
+
+    /// Each of them makes the line as long as it can be for its input.
+    static let longest: [(method: [UInt8], target: [UInt8])] = [
+        ([], [UInt8](repeating: 0x7F, count: 70_000)),
+        ([UInt8](repeating: 0x01, count: 300), []),
+        (Array("GET".utf8), Array("/?".utf8) + [[UInt8]](repeating: Array("&key=".utf8), count: 5000).joined()),
+    ]
+    @Test(arguments: longest) func `a line has room for whatever a client sends`(
+        _ row: (method: [UInt8], target: [UInt8])
+    ) {
+        var facts = AccessLogLine.Facts()
+        (facts.startedAt, facts.endedAt, facts.bodyBytes, facts.status) = (0, .max, .max, .max)
+        facts.client = IPAddress(v6: .max, low: .max)
+        facts.user = String(repeating: "\u{1}", count: 1000)
+        var particulars = AccessLogLine.Particulars()
+        particulars.reason = String(repeating: "r", count: 600)
+        particulars.denial = String(repeating: "d", count: 600)
+        particulars.closeReason = String(repeating: "c", count: 600)
+        particulars.denialRule = .max
+        particulars.redirectedTo = row.target
+        (particulars.isUnverified, particulars.isBroken) = (true, true)
+        facts.particulars = particulars
+        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        line.append(facts, method: row.method.span, target: row.target.span, to: &bytes)
+        #expect(bytes.count > row.target.count && bytes.last == 0x0A && bytes.count { $0 == 0x0A } == 1)
+    }
+
+    @Test func `lines of other clients and other seconds have their own names and times`() {
+        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        var facts = AccessLogLine.Facts()
+        let nothing: [UInt8] = []
+        for (client, time) in [("192.0.2.1", 0), ("192.0.2.1", 999_999), ("::1", 1_000_000), (nil, -1)] {
+            facts.client = client.flatMap { IPAddress(strict: Array($0.utf8)) }
+            facts.startedAt = Int64(time)
+            line.append(facts, method: nothing.span, target: nothing.span, to: &bytes)
+        }
+        let beginnings = text(bytes).split(separator: "\n").map { $0.prefix { $0 != "," } }
+        #expect(
+            beginnings == [
+                "{\"time\":\"1970-01-01T00:00:00.000Z\"", "{\"time\":\"1970-01-01T00:00:00.999Z\"",
+                "{\"time\":\"1970-01-01T00:00:01.000Z\"", "{\"time\":\"1969-12-31T23:59:59.999Z\"",
+            ])
+        let clients = text(bytes).split(separator: "\n").map { $0.split(separator: "\"")[7] }
+        #expect(clients == ["192.0.2.1", "192.0.2.1", "::1", "unix"])
     }
 
     @Test func `a client cannot forge a line`() {

@@ -10,24 +10,25 @@ import Transaction
 package final class AccessLogBuffer {
     private let sink: AccessLogSink
     let isOn: Bool
-    private var lines: [UInt8] = []
-    private var line = AccessLogLine()
-    private var loop: EventLoop?
+    // A line is written by one call, which calls nothing of this class: the unchecked accesses are exclusive.
+    @exclusivity(unchecked) private var lines: [UInt8] = []
+    @exclusivity(unchecked) private var line = AccessLogLine()
+    private let loop: EventLoop
     private var timer: Timer?
     private var isScheduled = false
     private let counters: Counters
     private static let flushBytes = 64 << 10
 
-    init(sink: AccessLogSink, counters: Counters) {
+    init(sink: AccessLogSink, counters: Counters, loop: EventLoop) {
+        self.loop = loop
         self.sink = sink
         self.counters = counters
         isOn = sink.isOn
-        if isOn { lines.reserveCapacity(AccessLogBuffer.flushBytes * 2) }
+        if isOn { unsafe lines.reserveCapacity(AccessLogBuffer.flushBytes * 2) }
     }
 
-    func start(on loop: EventLoop) {
+    func start() {
         precondition(timer == nil, "a log starts once")
-        self.loop = loop
         timer = Timer { [unowned self] in
             isScheduled = false
             flush()
@@ -35,23 +36,21 @@ package final class AccessLogBuffer {
     }
 
     func stop() {
-        if let timer { loop?.timers.cancel(timer) }
+        if let timer { loop.timers.cancel(timer) }
         timer = nil
         flush()
     }
 
     func flush() {
-        guard !lines.isEmpty else { return }
-        precondition(lines.last == 0x0A, "lines of two workers would run together")
-        if !sink.submit(lines) { counters.add(.accessLogLinesDropped, lines.count { $0 == 0x0A }) }
-        lines.removeAll(keepingCapacity: true)
+        guard unsafe !lines.isEmpty else { return }
+        precondition(unsafe lines.last == 0x0A, "lines of two workers would run together")
+        if unsafe !sink.submit(lines) { unsafe counters.add(.accessLogLinesDropped, lines.count { $0 == 0x0A }) }
+        unsafe lines.removeAll(keepingCapacity: true)
     }
 
-    static func microseconds() -> Int64 {
-        var time = timespec()
-        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    /// The time of this turn of the loop, in microseconds of the wall clock. 0 if the log is off, which needs no time.
+    @inline(__always)
+    var now: Int64 { isOn ? loop.wallMicroseconds : 0 }
 
     // MARK: one line
 
@@ -93,24 +92,32 @@ package final class AccessLogBuffer {
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
-        facts.endedAt = AccessLogBuffer.microseconds()
+        facts.endedAt = now
         facts.client = client
         facts.user = user
         facts.status = account.status
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
-        facts.reason = account.violation?.reason ?? account.refusal?.name
-        facts.denial = account.denial?.rawValue
-        facts.denialRule = Int(account.denialRule)
-        facts.redirectedTo = redirectedTo
-        facts.isUnverified = account.isUnverified
-        facts.isBroken = account.isBroken
-        if account.isBroken || account.status == 0 { facts.closeReason = account.closeReason?.name }
+        if account.hasParticulars || redirectedTo != nil {
+            facts.particulars = AccessLogBuffer.particulars(of: account, redirectedTo: redirectedTo)
+        }
         unsafe line.append(facts, method: method.span, target: target.span, to: &lines)
         counters.add(.accessLogLines)
-        if lines.count >= AccessLogBuffer.flushBytes { return flush() }
-        guard !isScheduled, let timer, let loop else { return }
+        if unsafe lines.count >= AccessLogBuffer.flushBytes { return flush() }
+        guard !isScheduled, let timer else { return }
         isScheduled = true
         loop.timers.schedule(timer, after: .milliseconds(200))
+    }
+
+    private static func particulars(of account: Account, redirectedTo: [UInt8]?) -> AccessLogLine.Particulars {
+        var result = AccessLogLine.Particulars()
+        result.reason = account.violation?.reason ?? account.refusal?.name
+        result.denial = account.denial?.rawValue
+        result.denialRule = Int(account.denialRule)
+        result.redirectedTo = redirectedTo
+        result.isUnverified = account.isUnverified
+        result.isBroken = account.isBroken
+        if account.isBroken || account.status == 0 { result.closeReason = account.closeReason?.name }
+        return result
     }
 }

@@ -8,7 +8,7 @@ import Transaction
 ///
 /// Every request has one, so it has nothing that is counted or freed: a hit would pay for that.
 struct Account {
-    /// Microseconds of the wall clock.
+    /// Microseconds of the wall clock; 0 if nobody logs it.
     var startedAt: Int64 = 0
     var bodyBytes = 0
     var status: UInt16 = 0
@@ -29,8 +29,12 @@ struct Account {
 
     init() {}
 
-    /// For a request that begins now. `isTimed`: the log wants to know when.
-    init(isTimed: Bool) {
-        if isTimed { startedAt = AccessLogBuffer.microseconds() }
+    /// Whether the log says more than what it says of each request.
+    var hasParticulars: Bool {
+        refusal != nil || violation != nil || denial != nil || denialRule != 0 || isUnverified || isBroken
+            || status == 0
     }
+
+    /// - Parameter startedAt: `AccessLogBuffer.now`.
+    init(startedAt: Int64) { self.startedAt = startedAt }
 }

@@ -76,7 +76,7 @@ extension ClientConnection {
             phase == .idle && exchange == nil && delivery == nil, "a head is refused when no answer is under way")
         worker.counters.add(.requests)
         worker.counters.add(.refused)
-        account = Account(isTimed: worker.log.isOn)
+        account = Account(startedAt: worker.log.now)
         account.status = status
         account.outcome = .refused
         account.isLogged = true

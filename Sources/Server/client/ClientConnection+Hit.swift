@@ -22,7 +22,7 @@ extension ClientConnection {
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
         requestsAnswered += 1
-        account = Account(isTimed: worker.log.isOn)
+        account = Account(startedAt: worker.log.now)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }

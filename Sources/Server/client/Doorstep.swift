@@ -68,7 +68,7 @@ extension ClientConnection {
     /// Refuses a protocol that this listener does not offer, in that protocol's own terms, then closes the connection.
     private func refuse(_ reason: CloseReason, reply: [UInt8]) {
         precondition(phase == .idle && unsentBytes == 0, "a protocol is refused before any request")
-        account = Account(isTimed: worker.log.isOn)
+        account = Account(startedAt: worker.log.now)
         account.outcome = .refused
         account.closeReason = reason
         worker.counters.add(.refused)

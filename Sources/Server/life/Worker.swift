@@ -110,7 +110,7 @@ import Synchronization
         readers = ReaderQueue(loop: loop, clients: clients)
         tokenDesk = TokenDesk(loop: loop, tickets: shared.tickets)
         counters = Counters()
-        log = AccessLogBuffer(sink: shared.accessLog, counters: counters)
+        log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop)
         unsafe scratch = .allocate(capacity: 1)
         unsafe scratch.initialize(to: Scratch(keyHasher: shared.hasher))
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
@@ -332,7 +332,7 @@ import Synchronization
 
     /// Runs the loop until `finish`. On the worker's thread.
     func run() {
-        log.start(on: loop)
+        log.start()
         ticker = Timer { [unowned self] in tick() }
         tick()
         loop.run()

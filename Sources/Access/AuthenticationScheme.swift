@@ -7,8 +7,12 @@ package import Message
 package protocol AuthenticationScheme: Sendable {
     var name: AuthenticationSchemeName { get }
 
-    /// What a 407 offers for this scheme in `Proxy-Authenticate`.
-    var challenge: [UInt8] { get }
+    /// What a 407 offers for this scheme: values of `Proxy-Authenticate`, each for a line of its own. Most schemes have one.
+    ///
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - isStale: the credentials were right, but for something that has grown too old (`AuthenticationFailure.stale`).
+    func challenges(at now: Duration, isStale: Bool) -> [[UInt8]]
 
     /// Looks at a request.
     ///
@@ -76,6 +80,8 @@ package enum AuthenticationFailure: Sendable, Equatable, CaseIterable {
     case missing
     /// The credentials are not right.
     case wrong
+    /// The client knows its secret, but has to send its request again with the new challenge (`stale`, RFC 7616 §3.3).
+    case stale
     /// This client failed too often; it has to wait, right or wrong.
     case tooManyFailures
 }

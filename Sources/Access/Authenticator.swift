@@ -3,8 +3,6 @@ import Rules
 /// The schemes that this proxy offers, in the order of its configuration. Immutable; a reload makes a new one.
 package struct Authenticator: Sendable {
     private let schemes: [any AuthenticationScheme]
-    /// The value of `Proxy-Authenticate` of a 407: a challenge for each scheme, in order (RFC 9110 §11.7.1).
-    package let challenge: [UInt8]
 
     /// - Returns: nil if no scheme is offered: then clients need not prove who they are.
     package init?(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
@@ -20,7 +18,13 @@ package struct Authenticator: Sendable {
     package init(_ schemes: [any AuthenticationScheme]) {
         precondition(!schemes.isEmpty, "authentication without a scheme would let nobody in")
         self.schemes = schemes
-        challenge = Array(schemes.map(\.challenge).joined(separator: Array(", ".utf8)))
+    }
+
+    /// The values of `Proxy-Authenticate` of a 407: the challenges of the schemes, in order (RFC 9110 §11.7.1).
+    ///
+    /// Each is for a line of its own. Many clients do not split a line into challenges: the parameters of Digest have commas too.
+    package func challenges(at now: Duration, isStale: Bool = false) -> [[UInt8]] {
+        schemes.flatMap { $0.challenges(at: now, isStale: isStale) }
     }
 
     /// What becomes of a request.

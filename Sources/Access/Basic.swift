@@ -3,9 +3,10 @@ import Rules
 /// The Basic scheme (RFC 7617): a name and a password with every request, checked against an htpasswd file.
 package struct Basic: AuthenticationScheme {
     private let users: HtpasswdFile
-    package let challenge: [UInt8]
+    private let challenge: [UInt8]
 
     package var name: AuthenticationSchemeName { .basic }
+    package func challenges(at now: Duration, isStale: Bool) -> [[UInt8]] { [challenge] }
 
     package init(realm: String, users: HtpasswdFile) {
         self.users = users

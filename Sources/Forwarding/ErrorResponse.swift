@@ -20,7 +20,7 @@ package struct ErrorResponse {
     private var uri: String?
     private var redirectedTo: String?
     private var accept: [UInt8]?
-    private var challenge: [UInt8]?
+    private var challenges: [[UInt8]] = []
     private var isConnect = false
     private var forwardReason: CacheStatus.ForwardReason?
 
@@ -31,11 +31,12 @@ package struct ErrorResponse {
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - outage: since when the origin has failed, if the refusal is about that.
-    ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
+    ///   - challenges: the values of `Proxy-Authenticate`, each for a line of its own. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
         _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], redirectedTo: String? = nil, denial: Denial?,
-        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
+        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil,
+        challenges: [[UInt8]] = [],
         forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
@@ -50,7 +51,7 @@ package struct ErrorResponse {
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         isConnect = request.method == .connect
-        if refusal == .authenticationRequired { self.challenge = challenge }
+        if refusal == .authenticationRequired { self.challenges = challenges }
         self.forwardReason = forwardReason
     }
 
@@ -95,7 +96,7 @@ package struct ErrorResponse {
         }
         out.append("\r\nVia: 1.1 larder\r\n")
         if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
-        if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
+        for challenge in challenges { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }

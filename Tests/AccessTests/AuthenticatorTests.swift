@@ -6,7 +6,7 @@ import Testing
 /// A scheme of two requests: the first one gets a second challenge, the second one names the client.
 private struct TwoSteps: AuthenticationScheme {
     let name = AuthenticationSchemeName.basic
-    let challenge = Array("Steps".utf8)
+    func challenges(at now: Duration, isStale: Bool) -> [[UInt8]] { [Array((isStale ? "Steps again" : "Steps").utf8)] }
 
     func examine(_ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials) -> AuthenticationStep? {
         switch attempt.credentials.map({ String(decoding: $0, as: UTF8.self) }) {
@@ -39,8 +39,11 @@ struct AuthenticatorTests {
 
     @Test func `a 407 offers every scheme in order`() {
         #expect(
-            String(decoding: Self.authenticator.challenge, as: UTF8.self)
-                == #"Basic realm="larder", charset="UTF-8", Steps"#)
+            Self.authenticator.challenges(at: .zero).map { String(decoding: $0, as: UTF8.self) }
+                == [#"Basic realm="larder", charset="UTF-8""#, "Steps"])
+        #expect(
+            Self.authenticator.challenges(at: .zero, isStale: true).map { String(decoding: $0, as: UTF8.self) }
+                == [#"Basic realm="larder", charset="UTF-8""#, "Steps again"])
     }
 
     static let rows: [(credentials: String?, decision: String)] = [

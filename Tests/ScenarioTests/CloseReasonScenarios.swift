@@ -181,7 +181,7 @@ extension Ending {
         configure: { configuration, _ in
             configuration.access.rules = [AccessRule(effect: .deny(reason: "not today"), number: 1)]
         },
-        play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n", 403) })
+        play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n", 403) })
 
     fileprivate static func greeting(_ bytes: [UInt8]) -> Ending {
         Ending(isLogged: true) { s in

@@ -288,7 +288,11 @@ extension ClientConnection {
 
     /// Everything queued has been sent. After an interim head the final one is still to come; otherwise the response ends.
     func outputDone() {
-        if let exchange, !exchange.isAnswered { return }
+        if let exchange {
+            guard exchange.isAnswered else { return }
+            // The response ends when the rest of its request has been dropped. `flush` is called then.
+            if exchange.discardsBody, !hasInputEnded { return exchange.answerSent() }
+        }
         finishResponse()
     }
 }

@@ -159,7 +159,10 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .answering:
             unsafe keep(bytes)
-            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            // A body that is dropped has the time of one pause, so that nobody holds a connection with it.
+            if exchange?.discardsBody != true {
+                worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            }
             exchange?.uploadMore()
             pauseWhereFull()
         case .lingering:
@@ -185,6 +188,7 @@ final class ClientConnection: TimedObject {
             // A request whose body is cut off is not answered, unless its answer has begun already.
             let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
             if isCut || isClientGone { return close(.clientLeft) }
+            if exchange?.discardsBody == true { return flush() }
             worker.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .lingering:
             close()
@@ -321,6 +325,9 @@ final class ClientConnection: TimedObject {
         case .answering where !(readEvent.isAdded && owesBody):
             // The client waits for the origin, which has its own time limit.
             worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        case .answering where exchange?.discardsBody == true:
+            worker.counters.add(.timeouts)
+            close(.bodyTimeout)
         case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)
             closing = .bodyTimeout

@@ -1,3 +1,4 @@
+import Access
 import EventLoop
 import Forwarding
 import Framing
@@ -21,6 +22,8 @@ final class ClientStream {
     @exclusivity(unchecked) private var answer: AnswerState
     /// The request's body; nil if the request has none.
     let body: InboundBody?
+    /// What the final head says of the client's authentication. Nil: nothing, as with most schemes.
+    var authenticationReply: AuthenticationReply?
 
     init(_ session: ClientConnection, number: UInt32, body: InboundBody?) {
         self.body = body
@@ -94,6 +97,15 @@ final class ClientStream {
     /// - Parameter delivery: the body. The session sends it after the head without further calls. Nil if there is no body.
     func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
+        guard let authenticationReply else { return begin(delivery, head) }
+        begin(delivery) { bytes in
+            let start = bytes.count
+            head(&bytes)
+            authenticationReply.insert(intoHeadAt: start, of: &bytes)
+        }
+    }
+
+    private func begin(_ delivery: Delivery?, _ head: (inout [UInt8]) -> Void) {
         let response = unsafe answer.takeOpening().begin(head)
         unsafe answer.begin(response)
         session.delivery = delivery

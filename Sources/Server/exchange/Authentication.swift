@@ -8,7 +8,7 @@ import Transaction
 /// long, and counts.
 enum Authentication {
     enum Result {
-        case known(Identity)
+        case known(Identity, reply: AuthenticationReply?)
         case refused(Refusal)
         /// The closure gets the result later.
         case waiting
@@ -54,15 +54,18 @@ enum Authentication {
 
         func carryOut(_ decision: Authenticator.Decision) -> Result {
             switch decision {
-            case .known(let identity, _):
-                return .known(identity)
+            case .known(let identity, let reply):
+                return .known(identity, reply: reply)
             case .refused(.tooManyFailures):
                 return .refused(.authenticationBusy)
             case .refused(.missing), .refused(.wrong):
                 worker.counters.add(.authenticationFailures)
                 return .refused(.authenticationRequired)
+            case .refused(.stale):
+                request.challenges = authenticator.challenges(at: attempt.now, isStale: true)
+                return .refused(.authenticationRequired)
             case .more(let challenge):
-                request.challenge = challenge
+                request.challenges = [challenge]
                 return .refused(.authenticationRequired)
             case .ask(let pending):
                 return ask(pending)

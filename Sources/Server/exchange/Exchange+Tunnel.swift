@@ -1,5 +1,6 @@
 import Access
 import EventLoop
+import Forwarding
 import Interception
 import Routing
 import Transaction
@@ -78,9 +79,11 @@ extension Exchange: LinkOpenerOwner {
         worker.counters.add(.tunnels)
         stream.account.status = 200
         stream.account.outcome = .tunnel
+        var greeting = Array(
+            "HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8)
+        stream.authenticationReply?.insert(intoHeadAt: 0, of: &greeting)
         TunnelOpener.open(
-            stream: stream, worker: worker, origin: transport,
-            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
-            early: early, place: tunnelPlace, request: request)
+            stream: stream, worker: worker, origin: transport, greeting: greeting, early: early,
+            place: tunnelPlace, request: request)
     }
 }

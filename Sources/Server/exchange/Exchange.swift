@@ -70,6 +70,8 @@ final class Exchange: FetchListener {
     var lookUp: LookUp
     /// The fetch has sent the head and waits for the request's body.
     var isUploading = false
+    /// How many more bytes of the request's body are read and dropped, so that the next request can follow behind it. Nil: none.
+    var discardAllowance: Int?
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
@@ -178,8 +180,8 @@ final class Exchange: FetchListener {
         case .waiting:
             waiting = .identity
             return nil
-        case .known(let identity):
-            setIdentity(identity)
+        case .known(let identity, let reply):
+            setIdentity(identity, reply)
             return machine.on(.identified)
         case .refused(let refusal): return machine.on(.refused(refusal))
         }
@@ -190,17 +192,18 @@ final class Exchange: FetchListener {
         waiting = .nothing
         switch result {
         case .waiting: return
-        case .known(let identity):
-            setIdentity(identity)
+        case .known(let identity, let reply):
+            setIdentity(identity, reply)
             feed(.identified)
         case .refused(let refusal): feed(.refused(refusal))
         }
     }
 
-    private func setIdentity(_ identity: Identity) {
+    private func setIdentity(_ identity: Identity, _ reply: AuthenticationReply?) {
         precondition(
             lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
+        stream.authenticationReply = reply
         guard snapshot.cacheRulesDependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime)
         machine.apply(
@@ -466,6 +469,9 @@ final class Exchange: FetchListener {
         }
         stopWaiting()
     }
+
+    /// The answer has been sent. What is still to come of the request changes nothing of its log line.
+    func answerSent() { log() }
 
     /// Records for the log that the answer broke off.
     func markBroken() { stream.account.isBroken = true }

@@ -39,8 +39,8 @@ final class OwnedRequest: ReceivedRequest {
     /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
     /// authentication is configured.
     var identity: Identity?
-    /// The challenge of the scheme that needs another request from this client. Nil: a 407 offers all schemes.
-    var challenge: [UInt8]?
+    /// What the 407 to this request asks for, where that is not what it asks of everybody.
+    var challenges: [[UInt8]]?
     /// Which types and sizes are compressed. Nil if nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.

@@ -1,4 +1,6 @@
+import Access
 import EventLoop
+import Forwarding
 import Forwarding
 import Framing
 import Glibc
@@ -57,7 +59,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     private init(
         worker: Worker, snapshot: Snapshot, interceptor: Interceptor, target: TunnelTarget, request: OwnedRequest,
-        place: Occupancy.Place, account: Account, client: consuming SurrenderedConnection
+        place: Occupancy.Place, account: Account, reply: AuthenticationReply?, client: consuming SurrenderedConnection
     ) {
         self.worker = worker
         self.snapshot = snapshot
@@ -67,7 +69,9 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         self.place = place
         self.account = account
         received = client.unread
-        unsentGreeting = TunnelDoorstep.greeting[...]
+        var greeting = TunnelDoorstep.greeting
+        reply?.insert(intoHeadAt: 0, of: &greeting)
+        unsentGreeting = greeting[...]
         transport = client.release()
     }
 
@@ -85,7 +89,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         account.isLogged = false
         let doorstep = TunnelDoorstep(
             worker: worker, snapshot: snapshot, interceptor: interceptor, target: target, request: request,
-            place: place, account: account, client: client)
+            place: place, account: account, reply: stream.authenticationReply, client: client)
         doorstep.id = worker.doorsteps.insert(doorstep)
         doorstep.begin()
     }

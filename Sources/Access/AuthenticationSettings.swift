@@ -4,14 +4,25 @@ import Rules
 /// what the scheme needs; all that are offered are offered together.
 package struct AuthenticationSettings: Sendable, Equatable {
     package var basic = BasicSettings()
+    package var digest = DigestSettings()
+    /// The path of a file with the groups of the users of `basic` and `digest`. Nil: they are in none.
+    package var groupsFile: String?
 
     package init() {}
 
     /// The schemes that are offered, the strongest first: a client takes the first one that it knows (RFC 9110 §11.6.1).
-    package var offered: [AuthenticationSchemeName] { basic.usersFile == nil ? [] : [.basic] }
+    package var offered: [AuthenticationSchemeName] {
+        var offered: [AuthenticationSchemeName] = []
+        if digest.usersFile != nil { offered.append(.digest) }
+        if basic.usersFile != nil { offered.append(.basic) }
+        return offered
+    }
 
     /// Whether clients have to prove who they are.
     package var isRequired: Bool { !offered.isEmpty }
+
+    /// The files that are read again when they change.
+    package var files: [String] { [basic.usersFile, digest.usersFile, groupsFile].compactMap(\.self) }
 }
 
 /// `access.authentication.basic` (RFC 7617).
@@ -19,8 +30,26 @@ package struct BasicSettings: Sendable, Equatable {
     package var realm = "larder"
     /// The path of an htpasswd file. Nil: the scheme is not offered.
     package var usersFile: String?
+    /// Whether the file may have hashes that can be guessed fast.
+    package var weakHashes: Permission = .deny
     /// How long credentials that were right are accepted without hashing the password again.
     package var remember: Duration = .seconds(60)
+
+    package enum Permission: String, CaseIterable, Sendable { case deny, allow }
+
+    package init() {}
+}
+
+/// `access.authentication.digest` (RFC 7616).
+package struct DigestSettings: Sendable, Equatable {
+    /// A part of every hash in the users' file.
+    package var realm = "larder"
+    /// The path of a file as htdigest writes it. Nil: the scheme is not offered.
+    package var usersFile: String?
+    /// Whether MD5 is offered too, behind SHA-256.
+    package var allowsMD5 = true
+    /// How long a nonce can be used.
+    package var nonceLifetime: Duration = .seconds(300)
 
     package init() {}
 }
@@ -29,6 +58,9 @@ package struct BasicSettings: Sendable, Equatable {
 package struct AuthenticationMaterial: Sendable, Equatable {
     /// Those of `basic.users`.
     package var users = HtpasswdFile()
+    /// Those of `digest.users`.
+    package var digestUsers = DigestFile()
+    package var groups = GroupsFile()
 
     package init() {}
 }

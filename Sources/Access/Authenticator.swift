@@ -5,10 +5,13 @@ package struct Authenticator: Sendable {
     private let schemes: [any AuthenticationScheme]
 
     /// - Returns: nil if no scheme is offered: then clients need not prove who they are.
-    package init?(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
+    package init?(
+        _ settings: AuthenticationSettings, _ material: AuthenticationMaterial, _ tools: AuthenticationTools
+    ) {
         let schemes = settings.offered.map { name -> any AuthenticationScheme in
             switch name {
-            case .basic: Basic(realm: settings.basic.realm, users: material.users)
+            case .basic: Basic(realm: settings.basic.realm, users: material.users, groups: material.groups)
+            case .digest: DigestScheme(settings.digest, material.digestUsers, material.groups, tools)
             }
         }
         guard !schemes.isEmpty else { return nil }

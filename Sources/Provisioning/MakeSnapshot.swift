@@ -12,6 +12,7 @@ package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
     let authentication = try readAuthentication(configuration.access.authentication)
+    for remark in remarks(on: authentication, configuration.access.authentication) { Diagnostics.warning(remark) }
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }

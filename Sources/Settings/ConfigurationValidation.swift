@@ -56,10 +56,11 @@ private func authenticationErrors(
     var errors: [ConfigurationError] = []
     let section = "access.authentication"
     // The section is there, so authentication is wanted: Larder must not run without it by accident.
-    if let line = reader.lines[section], reader.lines["\(section).basic.users"] == nil {
+    if let line = reader.lines[section] {
+        let written = ["digest", "basic"].first { reader.lines["\(section).\($0)"] != nil } ?? "basic"
         errors.append(
             reader.error(
-                "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
+                "\(section).\(written).users", line: reader.lines["\(section).\(written)"] ?? line, "missing",
                 hint: "name the users' file, or remove \(section)"))
     }
     if reader.lines[section] == nil {

@@ -202,12 +202,40 @@ enum Settings {
                 "access.authentication.basic.users", \.access.authentication.basic.usersFile,
                 SettingKind<String>.path("an htpasswd file").orLeftOut, reload: .live,
                 "A file with users and hashed passwords, one name:hash per line. Create it with larder passwd.",
-                example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "no authentication"),
+                example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "Basic is not offered"),
             Setting(
                 "access.authentication.basic.remember", \.access.authentication.basic.remember,
                 .duration(.zero ... .hours(1)),
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
+            Setting(
+                "access.authentication.basic.weak_hashes", \.access.authentication.basic.weakHashes, .choice,
+                reload: .live,
+                "Whether the file may have hashes that can be guessed fast: $apr1$ and {SHA}. Plain text is never accepted.",
+                example: ["weak_hashes: deny"]),
+            Setting(
+                "access.authentication.digest.realm", \.access.authentication.digest.realm, .text(128), reload: .live,
+                "The name that clients show when they ask for a password (RFC 7616). It is a part of each hash in the users' file.",
+                example: ["realm: larder"]),
+            Setting(
+                "access.authentication.digest.users", \.access.authentication.digest.usersFile,
+                SettingKind<String>.path("a file as htdigest writes it").orLeftOut, reload: .live,
+                "A file with users and the hashes of Digest, one user:realm:hash or user:realm:SHA-256:hash per line. Create it with larder passwd --digest.",
+                example: ["users: /etc/larder/users.digest"], defaultMeaning: "Digest is not offered"),
+            Setting(
+                "access.authentication.digest.md5", \.access.authentication.digest.allowsMD5, .flag, reload: .live,
+                "Whether MD5 is offered behind SHA-256, for clients that know no other algorithm.",
+                example: ["md5: yes"]),
+            Setting(
+                "access.authentication.digest.nonce_lifetime", \.access.authentication.digest.nonceLifetime,
+                .duration(.seconds(10) ... .hours(24)), reload: .live,
+                "How long a client can use one nonce. It gets another one before, and is not asked for its password again.",
+                example: ["nonce_lifetime: 5m"]),
+            Setting(
+                "access.authentication.groups", \.access.authentication.groupsFile,
+                SettingKind<String>.path("a file with groups").orLeftOut, reload: .live,
+                "A file with the groups of users, one group: user user per line.",
+                example: ["groups: /etc/larder/groups"], defaultMeaning: "no groups"),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,
                 "What clients may reach. The first rule that matches decides. All conditions of a rule must hold; of the values in a list, any one.",

@@ -125,7 +125,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 "authentication-busy", 429, "http_request_denied", .policy,
                 """
                 The proxy cannot check this password now: too many checks are waiting, or this client has sent too \
-                many wrong passwords. Wait a moment, then try again.
+                many wrong passwords, or others have with its name. Wait a moment, then try again.
                 """)
         case .tooYoung:
             // 403, because no other request and no credentials change it. Nothing tells that to clients in a field: `Retry-After` has a meaning
@@ -394,6 +394,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     package var retryAfter: Int? {
         switch self {
         case .originQueueFull, .tooManyRequests, .tooManyTunnels: 1
+        // So long an address waits at most that failed to authenticate (`FailureCounts`).
+        case .authenticationBusy: 10
         default: nil
         }
     }

@@ -10,6 +10,7 @@ enum Option: String, CaseIterable {
     case rootKey = "root-key"
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
     case `for`
+    case digest, realm
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -41,7 +42,7 @@ enum Option: String, CaseIterable {
         case .socket: "PATH"
         case .tag: "TAG"
         case .type: "TYPE"
-        case .zone, .user, .as, .node: "NAME"
+        case .zone, .user, .as, .node, .realm: "NAME"
         case .storage: "POLICY"
         case .olderThan, .for: "AGE"
         case .by: "WHAT"
@@ -50,7 +51,8 @@ enum Option: String, CaseIterable {
         case .cancel: "ID"
         case .job: "JOB"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
+        case .json, .help, .verbose, .all, .delete, .digest, .dryRun, .soft, .repair, .server, .refusals,
+            .unconstrained,
             .finish, .undo, .watch:
             nil
         }
@@ -74,6 +76,8 @@ enum Option: String, CaseIterable {
         case .soft: "mark as stale instead of removing"
         case .socket: "the admin socket of the running proxy (default: from the configuration)"
         case .delete: "delete the user instead of setting the password"
+        case .digest: "the file is that of Digest: set the hashes of SHA-256 and MD5"
+        case .realm: "with --digest, the realm of the proxy (default: larder)"
         case .dryRun: "only count; change nothing"
         case .repair: "repair what can be repaired; the proxy must not be running"
         case .out: "the directory of the authority (default: /etc/larder/ca)"

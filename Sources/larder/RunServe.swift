@@ -97,11 +97,12 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
+        intercept.isOn || access.authentication.isRequired || !credentials.isEmpty || !cookieJars.isEmpty
+            || origins.contains { $0.tls?.identity != nil }
     }
 }
 
-/// Keeps the authority's key, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
+/// Keeps the authority's key, what clients log in with, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
     console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
@@ -148,7 +149,10 @@ private final class Control {
         secrets.start()
         let files = PACWatch(pacFiles, on: loop)
         files.start()
+        let users = AuthenticationWatch(proxy, on: loop)
+        users.start()
         loop.run()
+        users.stop()
         files.stop()
         secrets.stop()
         administered.stopSampling()

@@ -98,7 +98,7 @@ struct AuthenticatorTests {
     }
 
     @Test func `a client that fails too often waits`() {
-        var memory = VerifiedCredentialsTests.make { $0.failuresPerClientMax = 1 }
+        var memory = VerifiedCredentialsTests.make { $0.perSourceMax = 1 }
         memory.record(Self.eve, isValid: false, client: ip("192.0.2.1"), now: .seconds(100))
         #expect(
             Self.text(Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory)) == "refused(tooManyFailures)")
@@ -106,7 +106,8 @@ struct AuthenticatorTests {
 
     @Test func `an identity has its scheme and its lifetime`() throws {
         var memory = VerifiedCredentialsTests.make()
-        memory.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
+        memory.record(
+            Self.alice, storedAs: Self.hash, isValid: true, client: nil, now: .seconds(100))
         guard case .known(let alice, _) = Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory),
             case .known(let carol, _) = Self.authenticator.examine(Self.attempt("Steps two"), &memory)
         else {

@@ -164,9 +164,9 @@ struct ConfigurationErrorTests {
             ["3: access.authentication.basic.users: missing; name the users' file, or remove access.authentication"]
         ),
         (
-            "access: { authentication: { digest: x } }",
+            "access: { authentication: { kerberos: x } }",
             [
-                "1: access.authentication.digest: unknown key",
+                "1: access.authentication.kerberos: unknown key",
                 "1: access.authentication.basic.users: missing; name the users' file, or remove access.authentication",
             ]
         ),

@@ -242,6 +242,8 @@ extension StatisticsSection {
     private static let ofAuthentication: [Figure<Statistics>] = [
         Figure("checks", .counter("authentication_checks"), .authenticationChecks, shown: .detail),
         Figure("failures", .counter("authentication_failures"), .authenticationFailures, shown: .trouble),
+        Figure("stale", .counter("authentication_stale"), .authenticationStale, shown: .detail),
+        Figure("waits", .counter("authentication_waits"), .authenticationWaits, shown: .trouble),
     ]
 
     private static let ofPeers: [Figure<Statistics>] = [

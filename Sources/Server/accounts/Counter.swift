@@ -27,6 +27,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         foldedUnproven, freshened, invalidated
     case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
+    case authenticationStale, authenticationWaits
     case accessLogLines, accessLogLinesDropped
 
     /// One sentence for the manual: what is counted.
@@ -122,6 +123,10 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .timeouts: "Connections closed because the client or the origin took too long."
         case .authenticationFailures: "Requests with wrong or missing credentials."
         case .authenticationChecks: "Passwords compared with their hash."
+        case .authenticationStale:
+            "Requests whose digest was right, but for a nonce that is too old or a count that was used."
+        case .authenticationWaits:
+            "Requests of clients that have to wait because they, or others with their name, failed too often."
         case .accessLogLines: "Lines written to the access log."
         case .accessLogLinesDropped: "Lines lost because the access log could not be written fast enough."
         }

@@ -113,9 +113,9 @@ extension ClientConnection {
             return
         }
         var proof: ProvenCredentials?
-        if snapshot.authenticator != nil, context.identity == nil {
+        if snapshot.requiresIdentity, context.identity == nil {
             guard let identity = request.identity, let value = request.fields.first(.proxyAuthorization),
-                worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
+                worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
             proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
             guard proof != nil else { return }

@@ -16,8 +16,7 @@ enum Authentication {
 
     /// Checks the credentials of a request.
     ///
-    /// - Parameter done: called on this worker's thread if the result is `waiting`, and only then. It gets `waiting` itself if a scheme
-    ///   has a second question.
+    /// - Parameter done: called once on this worker's thread if the result is `waiting`, and only then. It never gets `waiting`.
     static func check(
         _ request: OwnedRequest, worker: Worker, snapshot: Snapshot, _ done: @escaping (Result) -> Void
     ) -> Result {
@@ -28,7 +27,8 @@ enum Authentication {
             client: request.client, now: worker.uptime)
         let conversation = Conversation(
             request: request, worker: worker, authenticator: authenticator, attempt: attempt, done)
-        return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
+        return conversation.carryOut(
+            worker.noticingWaits { authenticator.examine(attempt, &worker.credentials) })
     }
 
     /// The authentication of one request. A helper thread holds a reference while it answers a question, but reads nothing of it: every
@@ -57,11 +57,16 @@ enum Authentication {
             case .known(let identity, let reply):
                 return .known(identity, reply: reply)
             case .refused(.tooManyFailures):
+                worker.counters.add(.authenticationWaits)
                 return .refused(.authenticationBusy)
-            case .refused(.missing), .refused(.wrong):
+            case .refused(.missing):
                 worker.counters.add(.authenticationFailures)
                 return .refused(.authenticationRequired)
+            case .refused(.wrong):
+                worker.counters.add(.authenticationFailures)
+                return holdBack(.refused(.authenticationRequired), for: worker.credentials.takeDelay())
             case .refused(.stale):
+                worker.counters.add(.authenticationStale)
                 request.challenges = authenticator.challenges(at: attempt.now, isStale: true)
                 return .refused(.authenticationRequired)
             case .more(let challenge):
@@ -72,15 +77,24 @@ enum Authentication {
             }
         }
 
+        /// The client gets the answer to a failure later. It occupies a timer meanwhile, and no thread.
+        private func holdBack(_ result: Result, for delay: Duration) -> Result {
+            guard delay > .zero else { return result }
+            worker.hold(for: delay) { [self] in done(result) }
+            return .waiting
+        }
+
         private func ask(_ pending: Authenticator.Pending) -> Result {
             let isTaken = worker.shared.pool.submit(
                 { answer(pending.question) },
                 then: { [self] answer in
                     let later = attempt.at(worker.uptime)
-                    let waitsBegun = worker.credentials.waitsBegun
-                    let decision = authenticator.conclude(pending, answer, later, &worker.credentials)
-                    if worker.credentials.waitsBegun != waitsBegun { worker.closeShortWays() }
-                    done(carryOut(decision))
+                    let decision = worker.noticingWaits {
+                        authenticator.conclude(pending, answer, later, &worker.credentials)
+                    }
+                    let result = carryOut(decision)
+                    if case .waiting = result { return }
+                    done(result)
                 }, on: worker.loop.inbox)
             guard isTaken else { return .refused(.authenticationBusy) }
             worker.counters.add(.authenticationChecks)
@@ -93,6 +107,10 @@ enum Authentication {
 private func answer(_ question: AuthenticationQuestion) -> AuthenticationAnswer {
     switch question {
     case .password(let credentials, let hash):
-        .password(isRight: verify(password: credentials.password, hash: hash ?? hashOfNobody))
+        if let hash, WeakHash.isOne(hash) {
+            .password(isRight: WeakHash.matches(credentials.password, hash, using: OpenSSLHashing()))
+        } else {
+            .password(isRight: verify(password: credentials.password, hash: hash ?? hashOfNobody))
+        }
     }
 }

@@ -1,4 +1,4 @@
-import Access
+package import Access
 import CLarder
 import Caching
 package import EventLoop
@@ -129,6 +129,7 @@ package final class Proxy: Sendable {
             }
             let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
             state.withLock { $0.workers.append(started) }
+            shared.onWait { started.inbox.post { started.worker.value.closeShortWays() } }
         }
         state.withLock { [addresses] in $0.addresses = addresses }
     }
@@ -290,6 +291,12 @@ package final class Proxy: Sendable {
         }
         for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot, zones: zones) } }
         shared.accessLog.reopen()
+    }
+
+    /// Uses what the files of `access.authentication` say now, for requests that begin from now on.
+    package func adopt(_ authentication: AuthenticationMaterial, in snapshot: Snapshot) {
+        snapshot.authenticators.replace(by: authentication)
+        shared.closeShortWays()
     }
 
     /// Stops accepting connections, and lets present requests end.

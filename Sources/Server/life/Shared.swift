@@ -65,6 +65,9 @@ package final class Shared: Sendable {
     let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.
     let instance: Instance
+    /// How often clients failed to prove who they are, and which nonces they have used.
+    let attempts = AttemptLedger()
+    private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])
     /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
 
@@ -96,6 +99,10 @@ package final class Shared: Sendable {
         provenAccess = SharedProofs { Digest.hmacSHA256(key: digestKey, $0) }
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
+
+    /// Has every worker decide anew about the next request of each connection. Each worker registers what does that.
+    func closeShortWays() { for close in whenWaitBegins.withLock({ $0 }) { close() } }
+    func onWait(_ close: @escaping @Sendable () -> Void) { whenWaitBegins.withLock { $0.append(close) } }
 
     static func random(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

@@ -48,8 +48,12 @@ package final class Snapshot: Sendable {
     package let secrets: SecretShelf
     /// For connections to origins and next proxies.
     let tls: TLSContexts
-    /// The schemes of `access.authentication`; nil if clients need not prove who they are.
-    package let authenticator: Authenticator?
+    /// Whether clients have to prove who they are.
+    let requiresIdentity: Bool
+    /// The schemes of `access.authentication`, with what their files gave last.
+    package let authenticators: AuthenticatorShelf
+    /// Nil if clients need not prove who they are.
+    package var authenticator: Authenticator? { requiresIdentity ? authenticators.current : nil }
     let interception: InterceptionPolicy
     /// Opens tunnels. Nil: every tunnel remains one.
     package let interceptor: Interceptor?
@@ -125,6 +129,7 @@ package final class Snapshot: Sendable {
         credentials = CredentialTable(configuration.credentials)
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
-        authenticator = Authenticator(configuration.access.authentication, authentication)
+        requiresIdentity = configuration.access.authentication.isRequired
+        authenticators = AuthenticatorShelf(configuration.access.authentication, authentication)
     }
 }

@@ -65,6 +65,9 @@ import Synchronization
     /// The origin of `larder doctor`.
     private(set) var checkOrigin: CheckOriginServer!
     var credentials: VerifiedCredentials
+    /// Answers that are held back. Each belongs to a client with a place of its own, which bounds them.
+    private var held: [UInt64: Timer] = [:]
+    private var lastHeld: UInt64 = 0
     let credentialDesk = CredentialDesk()
     let tokenDesk: TokenDesk
     let routeWaits = RouteWaits()
@@ -128,7 +131,7 @@ import Synchronization
         var bounds = VerifiedCredentials.Bounds()
         bounds.remember = snapshot.configuration.access.authentication.basic.remember
         let key = shared.digestKey
-        return VerifiedCredentials(bounds: bounds) { Digest.hmacSHA256(key: key, $0) }
+        return VerifiedCredentials(bounds: bounds, attempts: shared.attempts) { Digest.hmacSHA256(key: key, $0) }
     }
 
     deinit {
@@ -251,11 +254,32 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         precondition(
             zones.count == snapshot.cacheRules.zoneNames.count, "the zones and the rules belong to one configuration")
+        // What was remembered holds on where the same is asked: it is found by the stored hash of the user.
+        if snapshot.configuration.access.authentication != self.snapshot.configuration.access.authentication {
+            credentials = Worker.credentialMemory(snapshot, shared)
+        }
         self.snapshot = snapshot
         self.zones = zones
         copySettings(of: snapshot)
         pageBodies.removeAll()
-        credentials = Worker.credentialMemory(snapshot, shared)
+    }
+
+    /// Looks at credentials, and takes back what was decided about clients if one of them begins to have to wait.
+    func noticingWaits<Result>(_ body: () -> Result) -> Result {
+        let result = body()
+        if credentials.takeBegunWait() { shared.closeShortWays() }
+        return result
+    }
+
+    /// Calls `body` after a time, on this worker's thread, unless the worker ends before.
+    func hold(for delay: Duration, _ body: @escaping () -> Void) {
+        lastHeld &+= 1
+        let timer = Timer { [unowned self, number = lastHeld] in
+            held[number] = nil
+            body()
+        }
+        held[lastHeld] = timer
+        timers.schedule(timer, after: delay)
     }
 
     /// No request is allowed any more because one before it was.
@@ -266,7 +290,7 @@ import Synchronization
         closeShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
+            snapshot.access.isOpen && !snapshot.requiresIdentity && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
@@ -301,6 +325,8 @@ import Synchronization
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let gaugeTimer { timers.cancel(gaugeTimer) }
+        for timer in held.values { timers.cancel(timer) }
+        held = [:]
         log.stop()
         counters.gauges.set(Gauge.isFinished.rawValue, 1)
         loop.stop()

@@ -88,6 +88,13 @@ final class Scenario {
         configuration.log.access = .file(directory.appendingPathComponent("access.log").path)
         try configure(&configuration, Files(directory: directory, origin: origin))
         var authentication = AuthenticationMaterial()
+        if let path = configuration.access.authentication.digest.usersFile {
+            authentication.digestUsers =
+                DigestFile.parse(
+                    Array(try Data(contentsOf: URL(fileURLWithPath: path))),
+                    realm: configuration.access.authentication.digest.realm
+                ).file
+        }
         if let path = configuration.access.authentication.basic.usersFile {
             authentication.users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
         }

@@ -82,8 +82,11 @@ struct ProxyDigestScenarios {
         }
     }
 
-    @Test func `an answer that is denied proves itself, and so does the 200 that opens a tunnel`() throws {
-        try withUsers { s in
+    @Test(arguments: [false, true])
+    func `an answer that is denied proves itself, and so does the 200 that opens a tunnel`(_ isOpened: Bool) throws {
+        try withUsers({ configuration, files in
+            if isOpened { try files.intercept("127.0.0.1", in: &configuration) }
+        }) { s in
             var client = try Client(s)
             _ = try client.request("GET", "http://169.254.169.254/", expect: 403)
             s.origin.expects("GET /in-the-tunnel", "!Proxy-Authorization").replies(200)
@@ -165,6 +168,32 @@ struct ProxyDigestScenarios {
             }
             try s.expect(.authenticationWaits, 4)
             try s.expect(.authenticationFailures, 11)
+        }
+    }
+
+    @Test func `the answers to failures come later each time, and a client that leaves meanwhile harms nothing`() throws
+    {
+        try withUsers { s in
+            s.origin.expects("GET /a").replies(200)
+            var client = try Client(s, password: "guess")
+            let began = ContinuousClock.now
+            for _ in 0..<4 {
+                let sent = try client.authorization("GET", "/a")
+                #expect(
+                    try client.wire.get(
+                        "/a", "Proxy-Authorization: \(String(decoding: sent.value, as: UTF8.self))"
+                    ).status == 407)
+            }
+            // 50, 100 and 200 ms.
+            #expect(ContinuousClock.now - began >= .milliseconds(350))
+            let sent = try client.authorization("GET", "/a")
+            try client.wire.ask(
+                "GET", "/a", ["Proxy-Authorization: \(String(decoding: sent.value, as: UTF8.self))"])
+            try s.expect(.authenticationFailures, 6)
+            client.wire.wire.reset()
+            try s.eventually("the client has left") { s.closes(.clientLeft) == 1 }
+            var other = try Client(s)
+            _ = try other.request("GET", "/a", expect: 200)
         }
     }
 

@@ -38,7 +38,7 @@ seed FuzzReleaseIndex integrity '0{"versions":{"1.0.0":{"dist":{"tarball":"/a.tg
 seed FuzzReleaseIndex page '1<a href="../a?b&amp;c#sha256=ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb">'
 seed FuzzChallenges several 'Digest realm="a, b", nonce="n", algorithm=SHA-256, qop="auth,auth-int" , ,Basic realm="\\"x"\nNegotiate YQ==\nNTLM'
 seed FuzzProxyAuthorization digest 'Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", algorithm=MD5, nonce="7ypf", nc=00000001, cnonce="f2/w", qop=auth, response="8ca523f5e9506fed4657c9700eebdbec", opaque="FQhe"'
-seed FuzzProxyAuthorization extended "Digest username*=UTF-8''J%C3%A4, realm=r, uri=/, algorithm=SHA-256, nonce=n, nc=0000000a, cnonce=c, qop=auth-int, response=0"
+seed FuzzProxyAuthorization extended "Digest username*=UTF-8''J%%C3%%A4, realm=r, uri=/, algorithm=SHA-256, nonce=n, nc=0000000a, cnonce=c, qop=auth-int, response=0"
 seed FuzzProxyAuthorization basic 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='
 seed FuzzNTLM example 'NTLMSSP\000\002\000\000\000\014\000\014\000\070\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000$\000$\000D\000\000\000\006\000p\027\000\000\000\017S\000e\000r\000v\000e\000r\000\002\000\014\000D\000o\000m\000a\000i\000n\000\001\000\014\000S\000e\000r\000v\000e\000r\000\000\000\000\000'
 seed FuzzNTLM time 'NTLMSSP\000\002\000\000\000\000\000\000\000\000\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000\030\000\030\000\060\000\000\000\007\000\010\000\000\021"\063DUfw\006\000\004\000\001\000\000\000\000\000\000\000'

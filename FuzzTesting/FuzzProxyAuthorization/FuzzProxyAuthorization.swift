@@ -19,8 +19,8 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
             precondition(!credentials.uri.isEmpty, "a digest is for a target")
             do {
                 let secret = Secret("not known to the input")
-                precondition(
-                    try !credentials.prove(secret, method: Array("GET".utf8), using: Sum()), "nobody guesses a secret")
+                let isProven = try credentials.prove(secret, method: Array("GET".utf8), using: Sum())
+                precondition(!isProven, "nobody guesses a secret")
                 _ = try credentials.information(secret, next: value, using: Sum())
             } catch {
                 preconditionFailure("the sum of bytes can always be computed")

@@ -49,6 +49,16 @@ package struct ConfigurationReading {
         }
     }
 
+    /// Reads the files of `access.authentication`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
+    package mutating func checkAuthentication() {
+        guard let settings = configuration?.access.authentication, settings.files.allSatisfy(fileExists) else { return }
+        do throws(ProvisioningFault) {
+            warnings += remarks(on: try readAuthentication(settings), settings).map {
+                problem("access.authentication", $0)
+            }
+        } catch { reject(error) }
+    }
+
     /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
     package mutating func checkOriginTLS() {
         guard let configuration else { return }

@@ -15,6 +15,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     reading.chooseDisk()
     reading.checkInterception()
     reading.checkOriginTLS()
+    reading.checkAuthentication()
     reading.checkRoutes(fetchPAC)
     reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {

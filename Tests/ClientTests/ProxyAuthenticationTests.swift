@@ -140,6 +140,24 @@ struct ProxyAuthenticationTests {
         }
     }
 
+    static let files: [(content: String, status: Int32, said: String)] = [
+        ("ann:larder:secret\n", 2, "digest:line 1: the hash does not have the length of its algorithm"),
+        ("ann:larder:829a1d865cd6c8803ec8a238a130f103\n", 0, "user ann has an MD5 hash alone"),
+        ("ann:other:829a1d865cd6c8803ec8a238a130f103\n", 0, "no user of the realm larder"),
+    ]
+    @Test(arguments: files) func `check reads the files of users, and shows nothing of them`(
+        _ row: (content: String, status: Int32, said: String)
+    ) async throws {
+        try await Workplace.with { place in
+            let users = try place.write("digest", row.content.utf8)
+            let file = try place.write(
+                "larder.yaml", "access: { authentication: { digest: { users: \(users) } } }\n".utf8)
+            let output = try await place.run(Larder.executable, ["check", "-c", file])
+            #expect(output.status == row.status && output.err.contains(row.said), "\(output)")
+            #expect(!output.err.contains("secret") && !output.err.contains("829a"))
+        }
+    }
+
     @Test func `a file of htdigest is understood, with MD5`() async throws {
         try await Asking.with(.ofHtdigest) { s in
             let reply = try await s.place.curl("--proxy-digest", "-U", "ann:secret", s.url, through: s.larder)

@@ -68,10 +68,11 @@ let package = Package(
         .target(name: "JSON", dependencies: ["Message"], swiftSettings: parserSettings),
         .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         .target(name: "Credentials", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
+        .target(name: "Tokens", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         core("Rules", ["Message"]),
         core("Cookies", ["Message", "Rules"]),
         core("Caching", ["Message", "Rules", "Releases"]),
-        core("Access", ["Message", "Rules"]),
+        core("Access", ["Message", "Rules", "Tokens"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
         core("Transaction", ["Message", "Rules", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
@@ -80,7 +81,9 @@ let package = Package(
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
         core(
             "Settings",
-            ["Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Access", "Interception"]),
+            [
+                "Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Tokens", "Access", "Interception",
+            ]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
@@ -102,7 +105,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
+                "Message", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Credentials", "Routing",
+                "Transaction",
                 "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
                 "DiskTier",
                 "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder",
@@ -118,21 +122,23 @@ let package = Package(
         .target(
             name: "Provisioning",
             dependencies: [
-                "Message", "Rules", "Releases", "Access", "Credentials", "Routing", "Interception", "ClientSetup",
-                "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
+                "Message", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
+                "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
         // The library: an HTTP client.
         .target(
             name: "Upstream",
             dependencies: [
-                "Message", "Framing", "Rules", "Interception", "Settings", "Forwarding", "Requesting", "EventLoop",
+                "Message", "Framing", "Rules", "Tokens", "Interception", "Settings", "Forwarding", "Requesting",
+                "EventLoop",
                 "TLS", "Compression", "Server", "Provisioning",
             ], swiftSettings: strict),
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Rules", "Caching", "Access", "Routing", "Interception", "Settings", "ClientSetup",
-                "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools", "Server",
+                "Message", "JSON", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception", "Settings",
+                "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools",
+                "Server",
                 "Admin",
                 "Provisioning", "Upstream", "Requesting", "CLarder",
             ], swiftSettings: strict),
@@ -148,6 +154,7 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("ReleasesTests", ["Releases", "Message"]),
         tests("CredentialsTests", ["Credentials", "Message", "TLS"]),
+        tests("TokensTests", ["Tokens", "Message", "TLS"]),
         tests("CookiesTests", ["Cookies", "Rules", "Message", "PublicSuffixes"]),
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
@@ -168,7 +175,7 @@ let package = Package(
                 "Server", "Compression", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
                 "ProgramUnderTest", "Storage", "TLS",
             ]),
-        tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("AccessTests", ["Access", "Rules", "Tokens", "Message"]),
         tests(
             "RecipeTests",
             ["larder", "Provisioning", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
@@ -195,7 +202,7 @@ let package = Package(
                 "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message",
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
-                "Transaction",
+                "Transaction", "Tokens",
                 "YAML", "Cookies", "larder", "ProgramUnderTest",
             ]),
         tests(
@@ -227,6 +234,7 @@ if isFuzzing {
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),
+        fuzzTarget("FuzzTokens", of: ["Tokens", "Message"]),
         fuzzTarget("FuzzNTLM", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzPlaceholders", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzCookies", of: ["Cookies", "Rules", "Message"]),

@@ -5,9 +5,17 @@ package struct Authenticator: Sendable {
     private let schemes: [any AuthenticationScheme]
 
     /// - Returns: nil if no scheme is offered: then clients need not prove who they are.
-    package init?(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
+    ///
+    /// - Parameter sha256: the hash function, which the core does not compute itself.
+    package init?(
+        _ settings: AuthenticationSettings, _ material: AuthenticationMaterial,
+        sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) {
         let schemes = settings.offered.map { name -> any AuthenticationScheme in
             switch name {
+            case .bearer:
+                Bearer(
+                    settings.bearer, material, offersBasic: !settings.offered.contains(.basic), sha256: sha256)
             case .basic: Basic(realm: settings.basic.realm, users: material.users)
             }
         }
@@ -23,8 +31,8 @@ package struct Authenticator: Sendable {
     /// The values of `Proxy-Authenticate` of a 407: the challenges of the schemes, in order (RFC 9110 §11.7.1).
     ///
     /// Each is for a line of its own. Many clients do not split a line into challenges: the parameters of Digest have commas too.
-    package func challenges(at now: Duration, isStale: Bool = false) -> [[UInt8]] {
-        schemes.flatMap { $0.challenges(at: now, isStale: isStale) }
+    package func challenges(at now: Duration, after failure: AuthenticationFailure? = nil) -> [[UInt8]] {
+        schemes.flatMap { $0.challenges(at: now, after: failure) }
     }
 
     /// What becomes of a request.

@@ -6,7 +6,7 @@ package struct Basic: AuthenticationScheme {
     private let challenge: [UInt8]
 
     package var name: AuthenticationSchemeName { .basic }
-    package func challenges(at now: Duration, isStale: Bool) -> [[UInt8]] { [challenge] }
+    package func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] { [challenge] }
 
     package init(realm: String, users: HtpasswdFile) {
         self.users = users
@@ -35,6 +35,7 @@ package struct Basic: AuthenticationScheme {
             let isValid = isRight && hash != nil
             memory.record(credentials, isValid: isValid, client: attempt.client, now: attempt.now)
             return isValid ? .known(identity(credentials, until: memory.expiry(now: attempt.now))) : .refused(.wrong)
+        case (.signature, _), (_, .signature): preconditionFailure("Basic asks for no signature")
         }
     }
 

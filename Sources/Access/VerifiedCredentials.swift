@@ -30,6 +30,9 @@ package struct VerifiedCredentials: Sendable {
         package init() {}
     }
 
+    /// Signed tokens that have been verified.
+    package var tokens: VerifiedTokens
+
     private let bounds: Bounds
     private let digest: @Sendable ([UInt8]) -> [UInt8]
     private var verified: ExpiringTable<[UInt8], Void>
@@ -40,6 +43,7 @@ package struct VerifiedCredentials: Sendable {
     package init(bounds: Bounds = .init(), digest: @escaping @Sendable ([UInt8]) -> [UInt8]) {
         self.bounds = bounds
         self.digest = digest
+        tokens = VerifiedTokens(digest: digest)
         verified = ExpiringTable(lifetime: bounds.remember, countMax: bounds.countMax)
         refused = ExpiringTable(lifetime: bounds.rememberFailure, countMax: bounds.countMax)
         failures = ExpiringTable(lifetime: bounds.failureWindow, countMax: bounds.countMax)
@@ -79,10 +83,16 @@ package struct VerifiedCredentials: Sendable {
         }
     }
 
+    /// Counts a failure of a client without credentials that could be remembered.
+    package mutating func recordFailure(of client: IPAddress?, now: Duration) {
+        countFailure(of: Client(client), now: now)
+    }
+
     /// Call this when the users' file has changed.
     package mutating func forgetAll() {
         verified.removeAll()
         refused.removeAll()
+        tokens.forgetAll()
     }
 
     private mutating func countFailure(of client: Client, now: Duration) {

@@ -11,7 +11,8 @@ import TLS
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
-    let authentication = try readAuthentication(configuration.access.authentication)
+    let authentication = try readAuthentication(
+        configuration.access.authentication, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) })
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }

@@ -4,6 +4,7 @@ import Interception
 import Message
 import Routing
 import Rules
+import Tokens
 
 /// Checks settings that depend on each other.
 func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], warnings: [ConfigurationError]) {
@@ -52,15 +53,24 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
 private func authenticationErrors(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
-    guard !configuration.access.authentication.isRequired else { return [] }
-    var errors: [ConfigurationError] = []
     let section = "access.authentication"
+    guard !configuration.access.authentication.isRequired else {
+        return tokenErrors(configuration.access.authentication.bearer, reader)
+    }
+    var errors: [ConfigurationError] = []
     // The section is there, so authentication is wanted: Larder must not run without it by accident.
-    if let line = reader.lines[section], reader.lines["\(section).basic.users"] == nil {
-        errors.append(
-            reader.error(
-                "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
-                hint: "name the users' file, or remove \(section)"))
+    if let line = reader.lines[section] {
+        if let bearer = reader.lines["\(section).bearer"] {
+            errors.append(
+                reader.error(
+                    "\(section).bearer.tokens", line: bearer, "missing",
+                    hint: "name the file of the tokens, or jwt.jwks, or remove \(section).bearer"))
+        } else {
+            errors.append(
+                reader.error(
+                    "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
+                    hint: "name the users' file, or remove \(section)"))
+        }
     }
     if reader.lines[section] == nil {
         let rules =
@@ -71,6 +81,31 @@ private func authenticationErrors(
                 reader.error(
                     key, "names users, but no authentication is configured", hint: "configure access.authentication"))
         }
+    }
+    return errors
+}
+
+/// A signed token is good for a proxy if it is from the right issuer and for this proxy: both have to be named.
+private func tokenErrors(_ bearer: BearerSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    let section = "access.authentication.bearer.jwt"
+    guard let line = reader.lines[section] else { return [] }
+    guard bearer.keys != nil else {
+        return [reader.error("\(section).jwks", line: line, "missing", hint: "name the keys, or remove \(section)")]
+    }
+    var errors: [ConfigurationError] = []
+    if bearer.terms.issuer.isEmpty {
+        errors.append(
+            reader.error("\(section).issuer", line: line, "missing", hint: "say what iss of the tokens has to be"))
+    }
+    if bearer.terms.audiences.isEmpty {
+        errors.append(
+            reader.error("\(section).audience", line: line, "missing", hint: "say what aud of the tokens has to be"))
+    }
+    if case .url? = bearer.keys, bearer.terms.algorithms.contains(.hs256) {
+        errors.append(
+            reader.error(
+                "\(section).algorithms", "HS256 needs a shared key, which cannot come from a URL",
+                hint: "name a file in jwks, or remove HS256"))
     }
     return errors
 }

@@ -3,6 +3,7 @@ import Interception
 import Message
 import Routing
 import Rules
+import Tokens
 
 /// Every setting of Larder, in the order of the sample file and the manual.
 ///
@@ -208,6 +209,56 @@ enum Settings {
                 .duration(.zero ... .hours(1)),
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
+            Setting(
+                "access.authentication.bearer.realm", \.access.authentication.bearer.realm, .text(128), reload: .live,
+                "The name of what a token opens (RFC 6750).", example: ["realm: larder"]),
+            Setting(
+                "access.authentication.bearer.tokens", \.access.authentication.bearer.tokensFile,
+                SettingKind<String>.path("a file with tokens").orLeftOut, reload: .live,
+                "A file with names and hashes of tokens, one name:hash per line. Create it with larder passwd --token. It is read again when it changes.",
+                example: ["tokens: /etc/larder/tokens"], defaultMeaning: "no such tokens"),
+            Setting(
+                "access.authentication.bearer.jwt.jwks", \.access.authentication.bearer.keys,
+                SettingKind<KeySetSource>.keySetSource.orLeftOut, reload: .live,
+                "The keys (JWK Set, RFC 7517) that sign tokens (JWT, RFC 7519). A file is read again when it changes, a URL as refresh says.",
+                example: ["jwks: https://login.example.com/keys"], defaultMeaning: "no signed tokens"),
+            Setting(
+                "access.authentication.bearer.jwt.issuer", \.access.authentication.bearer.terms.issuer, .text(1024),
+                reload: .live, "What a token has to say in iss.", example: ["issuer: https://login.example.com"],
+                defaultMeaning: "none; required with jwks"),
+            Setting(
+                "access.authentication.bearer.jwt.audience", \.access.authentication.bearer.terms.audiences,
+                SettingKind<String>.text(1024).list(), reload: .live,
+                "What a token has to say in aud: one of these. Without it, a token for another service would open the proxy.",
+                example: ["audience: [ egress-proxy ]"], defaultMeaning: "none; required with jwks"),
+            Setting(
+                "access.authentication.bearer.jwt.algorithms", \.access.authentication.bearer.terms.algorithms,
+                SettingKind<SignatureAlgorithm>.choice.list(), reload: .live,
+                "How tokens may be signed. HS256 needs a key that the issuer and the proxy share, from a file.",
+                example: ["algorithms: [ RS256, ES256, EdDSA ]"]),
+            Setting(
+                "access.authentication.bearer.jwt.clock_skew", \.access.authentication.bearer.terms.clockSkew,
+                .duration(.zero ... .minutes(10)), reload: .live,
+                "How far the clocks of the issuer and of the proxy may be apart.", example: ["clock_skew: 1m"]),
+            Setting(
+                "access.authentication.bearer.jwt.name", \.access.authentication.bearer.terms.nameClaim, .text(256),
+                reload: .live, "The claim with the name of the user, as rules and the log know it.",
+                example: ["name: sub"]),
+            Setting(
+                "access.authentication.bearer.jwt.groups", \.access.authentication.bearer.terms.groupsClaim,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The claim with the groups of the user: a list, or words with spaces between.",
+                example: ["groups: groups"], defaultMeaning: "no groups"),
+            Setting(
+                "access.authentication.bearer.jwt.refresh", \.access.authentication.bearer.keysRefresh,
+                .duration(.seconds(30) ... .days(1)), reload: .live,
+                "How often the keys of a URL are fetched again. A token with an unknown kid has them fetched earlier.",
+                example: ["refresh: 5m"]),
+            Setting(
+                "access.authentication.bearer.jwt.keep", \.access.authentication.bearer.keysKept,
+                .duration(.minutes(1) ... .days(30)), reload: .live,
+                "How long the keys of a URL are used after they were fetched last, if they cannot be fetched again.",
+                example: ["keep: 1d"]),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,
                 "What clients may reach. The first rule that matches decides. All conditions of a rule must hold; of the values in a list, any one.",

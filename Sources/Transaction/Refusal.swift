@@ -12,6 +12,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tunnelPortForbidden
     case authenticationRequired
     case authenticationBusy
+    case authenticationUnavailable
     case tooYoung
     case releaseUndated
     case loopDetected
@@ -126,6 +127,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 The proxy cannot check this password now: too many checks are waiting, or this client has sent too \
                 many wrong passwords. Wait a moment, then try again.
+                """)
+        case .authenticationUnavailable:
+            Row(
+                "authentication-unavailable", 503, "proxy_internal_error", .policy,
+                """
+                The proxy cannot check who you are now: what it needs for that cannot be reached. Your credentials may \
+                be right. Try again later, or tell the administrator of the proxy.
                 """)
         case .tooYoung:
             // 403, because no other request and no credentials change it. Nothing tells that to clients in a field: `Retry-After` has a meaning
@@ -390,10 +398,11 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     /// Whether the origin or the connection to it failed. The request counts as failed then, and not as refused.
     package var isOfOrigin: Bool { row.cause == .origin }
 
-    /// The value of `Retry-After` in seconds, for what is over as soon as others are done (RFC 9110 §10.2.3). Nil: none.
+    /// The value of `Retry-After` in seconds, for what is over by itself (RFC 9110 §10.2.3). Nil: none.
     package var retryAfter: Int? {
         switch self {
         case .originQueueFull, .tooManyRequests, .tooManyTunnels: 1
+        case .authenticationUnavailable: 5
         default: nil
         }
     }

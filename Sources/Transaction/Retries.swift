@@ -44,7 +44,8 @@ extension Refusal {
         switch self {
         case .nameTimeout, .connectionRefused, .connectionTimeout, .responseTimeout, .nextProxyUnreachable: true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
-            .authenticationRequired, .authenticationBusy, .tooYoung, .releaseUndated, .loopDetected, .onlyIfCached,
+            .authenticationRequired, .authenticationBusy, .authenticationUnavailable, .tooYoung, .releaseUndated,
+            .loopDetected, .onlyIfCached,
             .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound,
             .destinationUnroutable,
             .connectionTerminated, .responseIncomplete, .responseInvalid, .digestMismatch, .redirectLoop,

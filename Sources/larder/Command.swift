@@ -36,7 +36,7 @@ enum Command: String, CaseIterable {
         case .verify: "check the disk tier, and repair it"
         case .export: "write the stored responses of a zone's disk to an archive, for a site without a network"
         case .import: "read the stored responses of an archive into a zone's disk"
-        case .passwd: "set a password in an htpasswd file, or delete a user"
+        case .passwd: "set a password in an htpasswd file, make a token, or delete a user"
         case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
@@ -61,7 +61,7 @@ enum Command: String, CaseIterable {
         case .warm: [.from, .page, .header, .jobs, .retries, .user, .proxy, .verbose, .config, .json, .help]
         case .verify: [.repair, .zone, .config, .json, .help]
         case .export, .import: [.zone, .host, .prefix, .dryRun, .config, .json, .help]
-        case .passwd: [.delete, .config, .help]
+        case .passwd: [.token, .groups, .expires, .delete, .config, .help]
         case .recipe, .version: [.config, .json, .help]
         case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
         case .doctor: [.proxy, .server, .refusals, .config, .json, .help]

@@ -1,6 +1,6 @@
 /// Every option of every command, named and explained once.
 enum Option: String, CaseIterable {
-    case config, json, help, verbose, socket, delete
+    case config, json, help, verbose, socket, delete, token, groups, expires
     case url, prefix, host, tag, type, zone, storage, all, soft
     case olderThan = "older-than"
     case dryRun = "dry-run"
@@ -49,8 +49,10 @@ enum Option: String, CaseIterable {
         case .header: "LINE"
         case .cancel: "ID"
         case .job: "JOB"
+        case .groups: "A,B"
+        case .expires: "DATE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
+        case .json, .help, .verbose, .all, .delete, .token, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
             .finish, .undo, .watch:
             nil
         }
@@ -73,7 +75,10 @@ enum Option: String, CaseIterable {
         case .all: "every stored response"
         case .soft: "mark as stale instead of removing"
         case .socket: "the admin socket of the running proxy (default: from the configuration)"
-        case .delete: "delete the user instead of setting the password"
+        case .delete: "delete the user, or its tokens, instead of setting the password"
+        case .token: "make a token for a file of bearer.tokens, and print it once"
+        case .groups: "the groups of the token, with commas between"
+        case .expires: "when the token expires, such as 2027-01-01"
         case .dryRun: "only count; change nothing"
         case .repair: "repair what can be repaired; the proxy must not be running"
         case .out: "the directory of the authority (default: /etc/larder/ca)"

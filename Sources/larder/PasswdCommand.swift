@@ -2,7 +2,7 @@ import Glibc
 import Passwords
 import Provisioning
 
-/// `larder passwd FILE USER [--delete]`
+/// `larder passwd FILE USER [--delete]`, and with `--token` a token in place of a password
 func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.count == 2 else {
         throw UsageError("passwd takes a file and a user", hint: "larder passwd \(Command.passwd.synopsis)")
@@ -10,6 +10,10 @@ func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
     let (path, user) = (arguments.words[0], arguments.words[1])
     guard isUserName(user) else {
         throw UsageError("a user name cannot be empty or contain colons or control characters")
+    }
+    if arguments.has(.token) { return try tokenCommand(path, user, arguments, console) }
+    for option in [Option.groups, .expires] where arguments.has(option) {
+        throw UsageError("\(option.long) is for tokens", hint: "add --token")
     }
     do throws(PasswdFailure) {
         let text = try currentText(path, mustExist: arguments.has(.delete))
@@ -59,7 +63,7 @@ func htpasswd(_ text: [UInt8], settingLineOf user: String, to hash: String?) -> 
     return lines.flatMap { $0 + [0x0A] }
 }
 
-private func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) -> [UInt8] {
+func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) -> [UInt8] {
     do throws(FileError) {
         return try readFile(path)
     } catch {
@@ -68,7 +72,7 @@ private func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) 
     }
 }
 
-private func write(_ text: [UInt8], _ path: String) throws(PasswdFailure) {
+func write(_ text: [UInt8], _ path: String) throws(PasswdFailure) {
     do throws(FileError) {
         try replaceFile(path, with: text)
     } catch {

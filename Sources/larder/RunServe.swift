@@ -97,11 +97,11 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
+        intercept.isOn || access.authentication.isRequired || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
     }
 }
 
-/// Keeps the authority's key, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
+/// Keeps the authority's key, the secrets of `credentials`, what clients prove themselves with, and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
     console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
@@ -148,7 +148,12 @@ private final class Control {
         secrets.start()
         let files = PACWatch(pacFiles, on: loop)
         files.start()
+        let authentication = AuthenticationWatch(on: loop, of: { [proxy] in proxy.snapshot }, fetch: fetchKeySet) {
+            [proxy] in proxy.adopt($0, for: $1)
+        }
+        authentication.start()
         loop.run()
+        authentication.stop()
         files.stop()
         secrets.stop()
         administered.stopSampling()

@@ -6,7 +6,9 @@ import Testing
 /// A scheme of two requests: the first one gets a second challenge, the second one names the client.
 private struct TwoSteps: AuthenticationScheme {
     let name = AuthenticationSchemeName.basic
-    func challenges(at now: Duration, isStale: Bool) -> [[UInt8]] { [Array((isStale ? "Steps again" : "Steps").utf8)] }
+    func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] {
+        [Array((failure == .stale ? "Steps again" : "Steps").utf8)]
+    }
 
     func examine(_ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials) -> AuthenticationStep? {
         switch attempt.credentials.map({ String(decoding: $0, as: UTF8.self) }) {
@@ -42,7 +44,7 @@ struct AuthenticatorTests {
             Self.authenticator.challenges(at: .zero).map { String(decoding: $0, as: UTF8.self) }
                 == [#"Basic realm="larder", charset="UTF-8""#, "Steps"])
         #expect(
-            Self.authenticator.challenges(at: .zero, isStale: true).map { String(decoding: $0, as: UTF8.self) }
+            Self.authenticator.challenges(at: .zero, after: .stale).map { String(decoding: $0, as: UTF8.self) }
                 == [#"Basic realm="larder", charset="UTF-8""#, "Steps again"])
     }
 
@@ -71,6 +73,7 @@ struct AuthenticatorTests {
         case .ask(let pending):
             switch pending.question {
             case .password(let credentials, let hash): "ask \(hash == nil ? "nobody" : credentials.user)"
+            case .signature: "ask signature"
             }
         }
     }

@@ -10,6 +10,7 @@ import Rules
 @testable import Server
 import Settings
 import Testing
+import Tokens
 import Transaction
 
 /// How a refusal is brought about.
@@ -44,6 +45,7 @@ extension Refusal {
                 play: { try $0.client().request("CONNECT", "name.test:22") })
         case .authenticationRequired: .authenticationRequired
         case .authenticationBusy: .authenticationBusy
+        case .authenticationUnavailable: .authenticationUnavailable
         case .loopDetected:
             .outside { s in try s.client().get("http://127.0.0.1:\(s.proxy.addresses[0].port)/") }
         case .onlyIfCached: .outside { try $0.client().get("/a", "Cache-Control: only-if-cached") }
@@ -246,6 +248,14 @@ extension Provocation {
 
     fileprivate static let authenticationRequired = outside(
         configure: withUsers, play: { try $0.client().get("/a") })
+
+    /// The keys are still to be fetched.
+    fileprivate static let authenticationUnavailable = outside(
+        configure: { configuration, _ in
+            configuration.access.authentication.bearer.keys = KeySetSource("https://127.0.0.1:1/keys")
+            configuration.access.authentication.bearer.terms = BearerScenarios.terms
+        },
+        play: { try $0.client().get("/a", "Proxy-Authorization: Bearer \(BearerScenarios.signed("ann"))") })
 
     fileprivate static let authenticationBusy = outside(
         configure: withUsers,

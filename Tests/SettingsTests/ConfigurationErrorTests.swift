@@ -164,6 +164,38 @@ struct ConfigurationErrorTests {
             ["3: access.authentication.basic.users: missing; name the users' file, or remove access.authentication"]
         ),
         (
+            "access:\n  authentication:\n    bearer: { realm: r }",
+            [
+                "3: access.authentication.bearer.tokens: missing; name the file of the tokens, or jwt.jwks, or remove access.authentication.bearer"
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { tokens: /t, jwt: { issuer: i } } } }",
+            [
+                "1: access.authentication.bearer.jwt.jwks: missing; name the keys, or remove access.authentication.bearer.jwt"
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: /k } } } }",
+            [
+                "1: access.authentication.bearer.jwt.issuer: missing; say what iss of the tokens has to be",
+                "1: access.authentication.bearer.jwt.audience: missing; say what aud of the tokens has to be",
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: \"http://a.example/k\", issuer: i, audience: a } } } }",
+            [
+                "1: access.authentication.bearer.jwt.jwks: found \"http://a.example/k\", expected the path or the https URL of a JWK Set; whoever is on the way could send keys of their own: use https",
+                "1: access.authentication.bearer.tokens: missing; name the file of the tokens, or jwt.jwks, or remove access.authentication.bearer",
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: \"https://a.example/k\", issuer: i, audience: a, algorithms: HS256 } } } }",
+            [
+                "1: access.authentication.bearer.jwt.algorithms: HS256 needs a shared key, which cannot come from a URL; name a file in jwks, or remove HS256"
+            ]
+        ),
+        (
             "access: { authentication: { digest: x } }",
             [
                 "1: access.authentication.digest: unknown key",

@@ -39,7 +39,8 @@ struct RenderingTests {
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
             "authentication",
             "basic",
-            "realm", "users", "remember", "rules", "recipes", "routes", "origins", "cookie_jars",
+            "realm", "users", "remember", "bearer", "tokens", "jwt", "jwks", "issuer", "audience", "algorithms",
+            "clock_skew", "name", "groups", "refresh", "keep", "rules", "recipes", "routes", "origins", "cookie_jars",
             "credentials",
             "default", "ca_file", "bandwidth", "total", "client", "classes",
         ]

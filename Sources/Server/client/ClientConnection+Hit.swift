@@ -113,7 +113,7 @@ extension ClientConnection {
             return
         }
         var proof: ProvenCredentials?
-        if snapshot.authenticator != nil, context.identity == nil {
+        if snapshot.requiresIdentity, context.identity == nil {
             guard let identity = request.identity, let value = request.fields.first(.proxyAuthorization),
                 worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
             else { return }

@@ -25,9 +25,9 @@ enum Authentication {
         let attempt = AuthenticationAttempt(
             credentials: request.fields.first(.proxyAuthorization).map { Array($0) },
             method: Array(request.methodText), target: Array(request.bytes[request.head.targetRange]),
-            client: request.client, now: worker.uptime)
+            client: request.client, now: worker.uptime, wallTime: worker.wallTime)
         let conversation = Conversation(
-            request: request, worker: worker, authenticator: authenticator, attempt: attempt, done)
+            request: request, worker: worker, snapshot: snapshot, authenticator: authenticator, attempt: attempt, done)
         return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
     }
 
@@ -36,17 +36,19 @@ enum Authentication {
     private final class Conversation: @unchecked Sendable {
         private let request: OwnedRequest
         private let worker: Worker
+        private let snapshot: Snapshot
         /// The authenticator that asked the question also judges the answer, even if the configuration was reloaded in between.
         private let authenticator: Authenticator
         private let attempt: AuthenticationAttempt
         private let done: (Result) -> Void
 
         init(
-            request: OwnedRequest, worker: Worker, authenticator: Authenticator, attempt: AuthenticationAttempt,
-            _ done: @escaping (Result) -> Void
+            request: OwnedRequest, worker: Worker, snapshot: Snapshot, authenticator: Authenticator,
+            attempt: AuthenticationAttempt, _ done: @escaping (Result) -> Void
         ) {
             self.request = request
             self.worker = worker
+            self.snapshot = snapshot
             self.authenticator = authenticator
             self.attempt = attempt
             self.done = done
@@ -62,8 +64,16 @@ enum Authentication {
                 worker.counters.add(.authenticationFailures)
                 return .refused(.authenticationRequired)
             case .refused(.stale):
-                request.challenges = authenticator.challenges(at: attempt.now, isStale: true)
+                request.challenges = authenticator.challenges(at: attempt.now, after: .stale)
                 return .refused(.authenticationRequired)
+            case .refused(.token(let fault)):
+                worker.counters.add(.authenticationFailures)
+                Diagnostics.debug(.authentication, "a token of a client is not accepted: \(fault.text)")
+                if fault == .unknownKey { snapshot.authentication.wantNewKeys() }
+                request.challenges = authenticator.challenges(at: attempt.now, after: .token(fault))
+                return .refused(.authenticationRequired)
+            case .refused(.unavailable):
+                return .refused(.authenticationUnavailable)
             case .more(let challenge):
                 request.challenges = [challenge]
                 return .refused(.authenticationRequired)
@@ -73,18 +83,27 @@ enum Authentication {
         }
 
         private func ask(_ pending: Authenticator.Pending) -> Result {
+            // A signature takes less time than the way to a thread and back, and waits for no password this way.
+            if case .signature(let signed) = pending.question {
+                worker.counters.add(.authenticationChecks)
+                return carryOut(conclude(pending, .signature(isRight: signed.isSigned)))
+            }
             let isTaken = worker.shared.pool.submit(
                 { answer(pending.question) },
-                then: { [self] answer in
-                    let later = attempt.at(worker.uptime)
-                    let waitsBegun = worker.credentials.waitsBegun
-                    let decision = authenticator.conclude(pending, answer, later, &worker.credentials)
-                    if worker.credentials.waitsBegun != waitsBegun { worker.closeShortWays() }
-                    done(carryOut(decision))
-                }, on: worker.loop.inbox)
+                then: { [self] answer in done(carryOut(conclude(pending, answer))) }, on: worker.loop.inbox)
             guard isTaken else { return .refused(.authenticationBusy) }
             worker.counters.add(.authenticationChecks)
             return .waiting
+        }
+
+        private func conclude(
+            _ pending: Authenticator.Pending, _ answer: AuthenticationAnswer
+        ) -> Authenticator.Decision {
+            let waitsBegun = worker.credentials.waitsBegun
+            let decision = authenticator.conclude(
+                pending, answer, attempt.at(worker.uptime), &worker.credentials)
+            if worker.credentials.waitsBegun != waitsBegun { worker.closeShortWays() }
+            return decision
         }
     }
 }
@@ -94,5 +113,6 @@ private func answer(_ question: AuthenticationQuestion) -> AuthenticationAnswer 
     switch question {
     case .password(let credentials, let hash):
         .password(isRight: verify(password: credentials.password, hash: hash ?? hashOfNobody))
+    case .signature(let signed): .signature(isRight: signed.isSigned)
     }
 }

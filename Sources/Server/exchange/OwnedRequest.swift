@@ -305,7 +305,7 @@ final class OwnedRequest: ReceivedRequest {
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: snapshot.authenticator != nil && identity == nil,
+            needsIdentity: snapshot.requiresIdentity && identity == nil,
             asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,
             storesParts: handling.storesParts)

@@ -1,4 +1,4 @@
-import Access
+package import Access
 import CLarder
 import Caching
 package import EventLoop
@@ -290,6 +290,14 @@ package final class Proxy: Sendable {
         }
         for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot, zones: zones) } }
         shared.accessLog.reopen()
+    }
+
+    /// Uses what the files of `access.authentication` say now, if the settings are still those for which they were read.
+    package func adopt(_ material: AuthenticationMaterial, for shelf: AuthenticationShelf) {
+        let workers = state.withLock { $0.snapshot.authentication === shelf ? $0.workers : nil }
+        guard let workers else { return }
+        shelf.replace(material)
+        for worker in workers { worker.inbox.post { worker.worker.value.forgetProofs() } }
     }
 
     /// Stops accepting connections, and lets present requests end.

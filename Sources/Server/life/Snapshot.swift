@@ -48,8 +48,12 @@ package final class Snapshot: Sendable {
     package let secrets: SecretShelf
     /// For connections to origins and next proxies.
     let tls: TLSContexts
+    /// How clients prove who they are.
+    package let authentication: AuthenticationShelf
+    /// Whether they have to.
+    let requiresIdentity: Bool
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
-    package let authenticator: Authenticator?
+    package var authenticator: Authenticator? { authentication.authenticator }
     let interception: InterceptionPolicy
     /// Opens tunnels. Nil: every tunnel remains one.
     package let interceptor: Interceptor?
@@ -125,6 +129,7 @@ package final class Snapshot: Sendable {
         credentials = CredentialTable(configuration.credentials)
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
-        authenticator = Authenticator(configuration.access.authentication, authentication)
+        self.authentication = AuthenticationShelf(configuration.access.authentication, authentication)
+        requiresIdentity = configuration.access.authentication.isRequired
     }
 }

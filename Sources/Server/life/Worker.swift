@@ -258,6 +258,12 @@ import Synchronization
         credentials = Worker.credentialMemory(snapshot, shared)
     }
 
+    /// What proves who a client is has changed: nobody is known any more because of what was true before.
+    func forgetProofs() {
+        closeShortWays()
+        credentials.forgetAll()
+    }
+
     /// No request is allowed any more because one before it was.
     func closeShortWays() { unsafe scratch.pointee.settingsNumber += 1 }
 
@@ -266,7 +272,7 @@ import Synchronization
         closeShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
+            snapshot.access.isOpen && !snapshot.requiresIdentity && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)

@@ -9,6 +9,7 @@ import Settings
 import Storage
 import TLS
 import Testing
+import Tokens
 
 /// A scripted origin, Larder as it runs, and scripted clients on one page.
 ///
@@ -90,6 +91,13 @@ final class Scenario {
         var authentication = AuthenticationMaterial()
         if let path = configuration.access.authentication.basic.usersFile {
             authentication.users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        }
+        if let path = configuration.access.authentication.bearer.tokensFile {
+            authentication.tokens = TokenFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        }
+        if case .file(let path) = configuration.access.authentication.bearer.keys {
+            authentication.tokenKeys = try JSONWebKeySet(
+                parsing: Array(try Data(contentsOf: URL(fileURLWithPath: path))), allowsShared: true)
         }
         // Only the program reads files and variables: a secret in the text is one for the tests.
         var secrets: [String: [SecretPart: Secret]] = [:]

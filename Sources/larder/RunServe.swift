@@ -97,7 +97,8 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || access.authentication.isRequired || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
+        intercept.isOn || access.authentication.isRequired || !credentials.isEmpty || !cookieJars.isEmpty
+            || origins.contains { $0.tls?.identity != nil }
     }
 }
 

@@ -105,6 +105,8 @@ package enum AuthenticationQuestion: Sendable, Equatable {
     case password(BasicCredentials, hash: String?)
     /// Is the token signed with one of the keys?
     case signature(SignedToken)
+    /// What does the security context of the client's connection make of this token? (RFC 2743 §2.2.2)
+    case negotiation([UInt8])
 }
 
 /// A token whose claims are in order, and the keys that its signature may be of.
@@ -121,4 +123,5 @@ package struct SignedToken: Sendable, Equatable {
 package enum AuthenticationAnswer: Sendable, Equatable {
     case password(isRight: Bool)
     case signature(isRight: Bool)
+    case negotiation(NegotiationAnswer)
 }

@@ -6,12 +6,14 @@ package import Tokens
 package struct AuthenticationSettings: Sendable, Equatable {
     package var basic = BasicSettings()
     package var bearer = BearerSettings()
+    package var negotiate = NegotiateSettings()
 
     package init() {}
 
     /// The schemes that are offered, the strongest first: a client takes the first one that it knows (RFC 9110 §11.6.1).
     package var offered: [AuthenticationSchemeName] {
-        (bearer.isOffered ? [.bearer] : []) + (basic.usersFile == nil ? [] : [.basic])
+        (negotiate.keytab == nil ? [] : [.negotiate]) + (bearer.isOffered ? [.bearer] : [])
+            + (basic.usersFile == nil ? [] : [.basic])
     }
 
     /// Whether clients have to prove who they are.
@@ -46,6 +48,18 @@ package struct BearerSettings: Sendable, Equatable {
     package init() {}
 
     package var isOffered: Bool { tokensFile != nil || keys != nil }
+}
+
+/// `access.authentication.negotiate` (RFC 4559).
+package struct NegotiateSettings: Sendable, Equatable {
+    /// The path of a keytab. Nil: the scheme is not offered.
+    package var keytab: String?
+    /// The service whose tickets are accepted. Nil: all of the keytab.
+    package var principal: String?
+    /// The realm whose users are known without it. Nil: every name has its realm.
+    package var ownRealm: String?
+
+    package init() {}
 }
 
 /// What the files gave that `access.authentication` names.

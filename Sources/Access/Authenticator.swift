@@ -13,6 +13,7 @@ package struct Authenticator: Sendable {
     ) {
         let schemes = settings.offered.map { name -> any AuthenticationScheme in
             switch name {
+            case .negotiate: NegotiateAcceptor(settings.negotiate)
             case .bearer:
                 Bearer(
                     settings.bearer, material, offersBasic: !settings.offered.contains(.basic), sha256: sha256)

@@ -35,7 +35,7 @@ package struct Basic: AuthenticationScheme {
             let isValid = isRight && hash != nil
             memory.record(credentials, isValid: isValid, client: attempt.client, now: attempt.now)
             return isValid ? .known(identity(credentials, until: memory.expiry(now: attempt.now))) : .refused(.wrong)
-        case (.signature, _), (_, .signature): preconditionFailure("Basic asks for no signature")
+        default: preconditionFailure("Basic asks for passwords alone")
         }
     }
 

@@ -31,6 +31,7 @@ package struct Identity: Sendable, Hashable {
 
 /// The authentication schemes that Larder speaks, by their names in RFC 9110 §11.1.
 package enum AuthenticationSchemeName: String, CaseIterable, Sendable {
+    case negotiate = "Negotiate"
     case bearer = "Bearer"
     case basic = "Basic"
 }

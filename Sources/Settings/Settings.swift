@@ -210,6 +210,21 @@ enum Settings {
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
             Setting(
+                "access.authentication.negotiate.keytab", \.access.authentication.negotiate.keytab,
+                SettingKind<String>.path("a keytab").orLeftOut, reload: .live,
+                "The keys of the proxy's service (HTTP/host@REALM), with which the tickets of clients are checked (RFC 4559).",
+                example: ["keytab: /etc/larder/http.keytab"], defaultMeaning: "no Negotiate"),
+            Setting(
+                "access.authentication.negotiate.principal", \.access.authentication.negotiate.principal,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The service whose tickets are accepted.", example: ["principal: HTTP/proxy.example.com@EXAMPLE.COM"],
+                defaultMeaning: "every one of the keytab"),
+            Setting(
+                "access.authentication.negotiate.strip_realm", \.access.authentication.negotiate.ownRealm,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The realm whose users are known to rules and the log without it: ann for ann@EXAMPLE.COM. Those of other realms keep theirs.",
+                example: ["strip_realm: EXAMPLE.COM"], defaultMeaning: "every name has its realm"),
+            Setting(
                 "access.authentication.bearer.realm", \.access.authentication.bearer.realm, .text(128), reload: .live,
                 "The name of what a token opens (RFC 6750).", example: ["realm: larder"]),
             Setting(

@@ -17,6 +17,8 @@ package final class ShortWay: Sendable {
     /// As sent, without the port. The same host in another spelling is decided about in full.
     private let host: [UInt8]
     private let proof: ProvenCredentials?
+    /// Until when the identity of the connection holds. Nil: for ever, or as long as `proof`.
+    private let identityEnd: Duration?
     /// The name of the user. Nil if nobody had to prove anything.
     package let user: String?
     /// Nil: the rules have to look at each request.
@@ -35,6 +37,7 @@ package final class ShortWay: Sendable {
             proof == nil || proof?.identity == request.identity, "a proof is of the identity that it is kept for")
         self.settings = settings
         self.proof = proof
+        identityEnd = proof == nil && request.identity?.scope == .connection ? request.identity?.expiry : nil
         method = request.method
         scheme = target.scheme
         port = target.port
@@ -64,7 +67,9 @@ package final class ShortWay: Sendable {
         guard settings == self.settings, method == self.method, target.scheme == scheme, target.port == port,
             isHost(host, bytes, target.hostRange)
         else { return false }
-        guard let proof else { return !fields.present.contains(.proxyAuthorization) }
+        guard let proof else {
+            return !fields.present.contains(.proxyAuthorization) && (identityEnd.map { now < $0 } ?? true)
+        }
         return proof.areIn(fields, bytes, now: now)
     }
 

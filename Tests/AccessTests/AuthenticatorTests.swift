@@ -74,6 +74,7 @@ struct AuthenticatorTests {
             switch pending.question {
             case .password(let credentials, let hash): "ask \(hash == nil ? "nobody" : credentials.user)"
             case .signature: "ask signature"
+            case .negotiation: "ask negotiation"
             }
         }
     }

@@ -34,11 +34,9 @@ struct ProvenCredentialsTests {
         #expect(try Self.areIn([(.proxyAuthorization, Self.value)], second: second) == areIn)
     }
 
-    @Test func `an identity without an end and one of a whole connection are not kept`() {
+    @Test func `an identity without an end is not kept`() {
         let (value, hash) = (Array(Self.value.utf8)[...], SipHash(key: (1, 2)))
         #expect(ProvenCredentials(value, of: Identity(name: "a", scheme: .basic), hash) == nil)
-        let ofConnection = Identity(name: "a", scheme: .basic, expiry: .seconds(1), scope: .connection)
-        #expect(ProvenCredentials(value, of: ofConnection, hash) == nil)
     }
 }
 

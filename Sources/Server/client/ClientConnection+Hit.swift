@@ -114,11 +114,14 @@ extension ClientConnection {
         }
         var proof: ProvenCredentials?
         if snapshot.requiresIdentity, context.identity == nil {
-            guard let identity = request.identity, let value = request.fields.first(.proxyAuthorization),
-                worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
+            guard let identity = request.identity, worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
             else { return }
-            proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
-            guard proof != nil else { return }
+            if let value = request.fields.first(.proxyAuthorization) {
+                proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
+                guard proof != nil else { return }
+            } else if identity.scope == .request {
+                return
+            }
         } else if head.fields.present.contains(.proxyAuthorization) {
             return
         }
@@ -205,7 +208,9 @@ extension ClientConnection {
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
+            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer,
+            identity: context.identity
+                ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)

@@ -85,6 +85,8 @@ final class ClientConnection: TimedObject {
     private(set) var hasInputEnded = false
     /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
     var pins: ConnectionPins?
+    /// Nil for clients that do not log in for their connection.
+    var logIn: ClientLogIn?
     /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
     /// calls nothing: the unchecked access is exclusive.
     var shortWay: ShortWay? {

@@ -1,5 +1,6 @@
 import Access
 import EventLoop
+import Kerberos
 import Message
 import Passwords
 import Transaction
@@ -19,7 +20,8 @@ enum Authentication {
     /// - Parameter done: called on this worker's thread if the result is `waiting`, and only then. It gets `waiting` itself if a scheme
     ///   has a second question.
     static func check(
-        _ request: OwnedRequest, worker: Worker, snapshot: Snapshot, _ done: @escaping (Result) -> Void
+        _ request: OwnedRequest, of stream: ClientStream, worker: Worker, snapshot: Snapshot,
+        _ done: @escaping (Result) -> Void
     ) -> Result {
         guard let authenticator = snapshot.authenticator else { return .refused(.internalError) }
         let attempt = AuthenticationAttempt(
@@ -27,7 +29,9 @@ enum Authentication {
             method: Array(request.methodText), target: Array(request.bytes[request.head.targetRange]),
             client: request.client, now: worker.uptime, wallTime: worker.wallTime)
         let conversation = Conversation(
-            request: request, worker: worker, snapshot: snapshot, authenticator: authenticator, attempt: attempt, done)
+            request: request, client: stream.address.connection, worker: worker, snapshot: snapshot,
+            authenticator: authenticator,
+            attempt: attempt, done)
         return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
     }
 
@@ -35,6 +39,7 @@ enum Authentication {
     /// property is used on the worker's thread only. That is why the class is `@unchecked Sendable`.
     private final class Conversation: @unchecked Sendable {
         private let request: OwnedRequest
+        private let client: ConnectionID
         private let worker: Worker
         private let snapshot: Snapshot
         /// The authenticator that asked the question also judges the answer, even if the configuration was reloaded in between.
@@ -43,10 +48,11 @@ enum Authentication {
         private let done: (Result) -> Void
 
         init(
-            request: OwnedRequest, worker: Worker, snapshot: Snapshot, authenticator: Authenticator,
-            attempt: AuthenticationAttempt, _ done: @escaping (Result) -> Void
+            request: OwnedRequest, client: ConnectionID, worker: Worker, snapshot: Snapshot,
+            authenticator: Authenticator, attempt: AuthenticationAttempt, _ done: @escaping (Result) -> Void
         ) {
             self.request = request
+            self.client = client
             self.worker = worker
             self.snapshot = snapshot
             self.authenticator = authenticator
@@ -88,12 +94,45 @@ enum Authentication {
                 worker.counters.add(.authenticationChecks)
                 return carryOut(conclude(pending, .signature(isRight: signed.isSigned)))
             }
+            if case .negotiation(let token) = pending.question { return negotiate(token, pending) }
             let isTaken = worker.shared.pool.submit(
                 { answer(pending.question) },
                 then: { [self] answer in done(carryOut(conclude(pending, answer))) }, on: worker.loop.inbox)
             guard isTaken else { return .refused(.authenticationBusy) }
             worker.counters.add(.authenticationChecks)
             return .waiting
+        }
+
+        /// Asks the security context of the connection, on a thread where it may block.
+        private func negotiate(_ token: [UInt8], _ pending: Authenticator.Pending) -> Result {
+            let context = worker.clients[client]?.logIn?.negotiation
+            worker.clients[client]?.logIn?.negotiation = nil
+            let settings = snapshot.configuration.access.authentication.negotiate
+            let inbox = worker.loop.inbox
+            let isTaken = worker.shared.acceptor.judge(token, context, settings) { [self] answer, context in
+                inbox.post {
+                    let decision = self.conclude(pending, .negotiation(answer))
+                    self.keep(decision, context)
+                    self.done(self.carryOut(decision))
+                }
+            }
+            guard isTaken else { return .refused(.authenticationBusy) }
+            worker.counters.add(.authenticationChecks)
+            return .waiting
+        }
+
+        /// What of a log-in its connection keeps, if it is still there.
+        private func keep(_ decision: Authenticator.Decision, _ context: AcceptorContext?) {
+            guard let connection = worker.clients[client] else { return }
+            let logIn = connection.logIn ?? ClientLogIn()
+            switch decision {
+            case .known(let identity, _):
+                logIn.begin(
+                    identity, attempt.credentials ?? [], worker.shared.credentialsHash, snapshot.authentication)
+            case .more: logIn.negotiation = context
+            case .refused, .ask: return
+            }
+            connection.logIn = logIn
         }
 
         private func conclude(
@@ -113,6 +152,6 @@ private func answer(_ question: AuthenticationQuestion) -> AuthenticationAnswer 
     switch question {
     case .password(let credentials, let hash):
         .password(isRight: verify(password: credentials.password, hash: hash ?? hashOfNobody))
-    case .signature(let signed): .signature(isRight: signed.isSigned)
+    case .signature, .negotiation: preconditionFailure("these are answered elsewhere")
     }
 }

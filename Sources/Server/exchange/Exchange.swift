@@ -175,7 +175,7 @@ final class Exchange: FetchListener {
 
     private func identify() -> RequestMachine.Action? {
         let result = Authentication.check(
-            request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
+            request, of: stream, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
         switch result {
         case .waiting:
             waiting = .identity

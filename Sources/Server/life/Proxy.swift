@@ -327,6 +327,7 @@ package final class Proxy: Sendable {
         shared.zones.close()
         shared.pool.shutdown()
         shared.tickets.close()
+        shared.acceptor.close()
         shared.cookies.close()
         shared.accessLog.stop()
     }

@@ -53,6 +53,8 @@ package final class Shared: Sendable {
     package let credentialLedger = Locked(CredentialLedger())
     /// The tickets with which Larder logs in.
     let tickets = TicketShelf()
+    /// The keys with which clients are logged in by Negotiate.
+    let acceptor = AcceptorShelf()
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
     /// The jars of `cookie_jars`.

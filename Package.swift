@@ -196,7 +196,7 @@ let package = Package(
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
                 "Transaction",
-                "YAML", "Cookies", "larder", "ProgramUnderTest",
+                "YAML", "Cookies", "Provisioning", "larder", "ProgramUnderTest",
             ]),
         tests(
             "AdminTests",
@@ -224,6 +224,8 @@ if isFuzzing {
         fuzzTarget("FuzzChunkedBody"),
         fuzzTarget("FuzzAnswer", of: ["Requesting", "Framing", "Message"]),
         fuzzTarget("FuzzClientHello"),
+        fuzzTarget("FuzzProxyHeader"),
+        fuzzTarget("FuzzSocksServer"),
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -30,6 +30,10 @@ seed FuzzAnswer chunked '0HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConne
 seed FuzzAnswer head '1HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
 seed FuzzAnswer close '2HTTP/1.0 200\r\n\r\nuntil close'
 seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
+seed FuzzProxyHeader line 'PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\nGET'
+seed FuzzProxyHeader binary '\r\n\r\n\000\r\nQUIT\n\041\021\000\017\300\000\002\001\300\000\002\002\334\004\001\273\004\000\000'
+seed FuzzSocksServer name '\005\001\000\005\001\000\003\001a\000P'
+seed FuzzSocksServer password '\005\002\000\002\001\001u\001p\005\001\000\001\300\000\002\001\000P'
 seed FuzzPathPattern digest '/v2/*/blobs/sha256:{hex:4}\n/v2/a/b/blobs/sha256:00ff'
 seed FuzzPathPattern words '*/{name}-{version}.{jar|pom}{|.sha1}\n/a/b-1.jar.sha1'
 seed FuzzReleaseIndex npm '0{"versions":{"1.0.0":{},"2.0.0":{}},"time":{"2.0.0":"2999-01-01"},"dist-tags":{"latest":"2.0.0"}}'

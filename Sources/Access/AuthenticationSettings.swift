@@ -4,6 +4,8 @@ import Rules
 /// what the scheme needs; all that are offered are offered together.
 package struct AuthenticationSettings: Sendable, Equatable {
     package var basic = BasicSettings()
+    /// `certificates.map`: who the owner of a client certificate is.
+    package var certificates = CertificateMap()
 
     package init() {}
 
@@ -11,7 +13,7 @@ package struct AuthenticationSettings: Sendable, Equatable {
     package var offered: [AuthenticationSchemeName] { basic.usersFile == nil ? [] : [.basic] }
 
     /// Whether clients have to prove who they are.
-    package var isRequired: Bool { !offered.isEmpty }
+    package var isRequired: Bool { !offered.isEmpty || !certificates.entries.isEmpty }
 }
 
 /// `access.authentication.basic` (RFC 7617).

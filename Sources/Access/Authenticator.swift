@@ -11,6 +11,7 @@ package struct Authenticator: Sendable {
         let schemes = settings.offered.map { name -> any AuthenticationScheme in
             switch name {
             case .basic: Basic(realm: settings.basic.realm, users: material.users)
+            case .certificate: preconditionFailure("no request carries a certificate")
             }
         }
         guard !schemes.isEmpty else { return nil }

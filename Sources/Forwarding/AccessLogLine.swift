@@ -12,6 +12,10 @@ package struct AccessLogLine {
         /// Nil for a client of a Unix socket.
         package var client: IPAddress?
         package var user: String?
+        /// The name of the listener, where one is written in the configuration: it has nothing to escape.
+        package var listener: String?
+        /// Whether the client asked with SOCKS5. Nothing is said of HTTP/1.
+        package var isSocks = false
         package var status: UInt16 = 0
         package var bodyBytes = 0
         package var outcome: StaticString = "none"
@@ -55,6 +59,11 @@ package struct AccessLogLine {
             line.append("\",\"user\":\"")
             for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
         }
+        if let listener = facts.listener {
+            line.append("\",\"listener\":\"")
+            line.append(contentsOf: listener.utf8)
+        }
+        if facts.isSocks { line.append("\",\"protocol\":\"socks5") }
         line.append("\",\"method\":\"")
         for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
         line.append("\",\"uri\":\"")

@@ -20,6 +20,7 @@ package func makeSnapshot(
             Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
         }
     }
+    let listenerTLS = try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:])
     let secrets = try readSecrets(configuration.credentials)
     let originTLS = try OriginTLSReading(configuration)
     for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
@@ -29,8 +30,8 @@ package func makeSnapshot(
         return try Snapshot(
             configuration: configuration, authentication: authentication, interceptor: interceptor,
             pages: readPages(interceptor),
-            secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
-        )
+            secrets: secrets, listenerTLS: listenerTLS, originTLS: originTLS.materials, scripts: scripts,
+            environment: environment, after: earlier)
     } catch {
         throw ProvisioningFault("tls", "\(error)")
     }

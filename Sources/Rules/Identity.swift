@@ -30,4 +30,8 @@ package struct Identity: Sendable, Hashable {
 }
 
 /// The authentication schemes that Larder speaks, by their names in RFC 9110 §11.1.
-package enum AuthenticationSchemeName: String, CaseIterable, Sendable { case basic = "Basic" }
+package enum AuthenticationSchemeName: String, CaseIterable, Sendable {
+    case basic = "Basic"
+    /// No scheme of HTTP: the client has shown a certificate in the handshake of TLS.
+    case certificate = "Certificate"
+}

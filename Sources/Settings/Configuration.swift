@@ -10,7 +10,7 @@ package import Rules
 /// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds
 /// and defaults are declared in `Settings`.
 package struct Configuration: Sendable, Equatable {
-    package var listen: [ListenAddress] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
+    package var listen: [ListenerSettings] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
     package var workers: Workers = .auto
     package var admin = AdminSettings()
     package var cache = CacheSettings()

@@ -23,7 +23,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
 /// The listeners that other machines can reach although the configuration names neither clients nor users.
 package func unguardedListeners(_ configuration: Configuration) -> [ListenAddress] {
     guard configuration.access.namedClients == nil, !configuration.access.authentication.isRequired else { return [] }
-    return configuration.listen.filter(isBeyondLoopback)
+    return configuration.listen.map(\.address).filter(isBeyondLoopback)
 }
 
 private func isBeyondLoopback(_ listener: ListenAddress) -> Bool {
@@ -37,8 +37,23 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
             "listen", "\(listener): a listener beyond loopback needs access.clients or access.authentication")
     }
     var seen: Set<ListenAddress> = []
-    for listener in configuration.listen where !listener.isAnyPort && !seen.insert(listener).inserted {
-        errors.append(reader.error("listen", "\(listener) is listed twice"))
+    var names: Set<String> = []
+    for listener in configuration.listen where !listener.address.isAnyPort {
+        if !seen.insert(listener.address).inserted {
+            errors.append(reader.error("listen", "\(listener) is listed twice"))
+        }
+    }
+    for (index, listener) in configuration.listen.enumerated() {
+        let key = configuration.listen.count == 1 ? "listen" : "listen[\(index + 1)]"
+        if let name = listener.writtenName, !names.insert(name).inserted {
+            errors.append(reader.error("\(key).name", "another listener has the name \(name)"))
+        }
+    }
+    if configuration.listen.count > 1, seen.contains(.inherited(name: nil)),
+        configuration.listen.contains(where: { if case .inherited(.some) = $0.address { true } else { false } })
+    {
+        errors.append(
+            reader.error("listen", "systemd takes all sockets, so none is left for a listener with a name"))
     }
     if let admin = configuration.admin.address, seen.contains(admin) {
         errors.append(
@@ -52,6 +67,15 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
 private func authenticationErrors(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
+    if !configuration.access.authentication.certificates.entries.isEmpty,
+        !configuration.listen.contains(where: { $0.tls?.clientAuthorityFile != nil })
+    {
+        return [
+            reader.error(
+                "access.authentication.certificates.map", "no listener asks clients for a certificate",
+                hint: "add tls: { client_ca: FILE } to an entry of listen")
+        ]
+    }
     guard !configuration.access.authentication.isRequired else { return [] }
     var errors: [ConfigurationError] = []
     let section = "access.authentication"

@@ -26,8 +26,8 @@ enum Settings {
         key: "", meaning: "Where Larder listens, how many threads it uses, and which ecosystems it knows.",
         settings: [
             Setting(
-                "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
-                "The addresses that clients connect to. A listener that other machines can reach needs access.clients or access.authentication.",
+                "listen", \.listen, SettingKind<ListenerSettings>.listener.list(), reload: .restart,
+                "The addresses that clients connect to, and what they may speak there: HTTP/1 and SOCKS5, each with or without TLS. A listener that other machines can reach needs access.clients or access.authentication. All keys of an entry: docs/listeners.md.",
                 written: ["listen:", "  - address: 127.0.0.1:3128"]),
             Setting(
                 "workers", \.workers, .workers(1...1024), reload: .restart,
@@ -208,6 +208,16 @@ enum Settings {
                 .duration(.zero ... .hours(1)),
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
+            Setting(
+                "access.authentication.certificates.map", \.access.authentication.certificates.entries,
+                .certificateMap, reload: .live,
+                "Who the owner of a client certificate is, for listeners with tls.client_ca. The first entry that matches counts. san is a name of subjectAltName, cn the common name, subject the whole subject as in RFC 4514; one * stands for any characters. user may name {san}, {cn}, {subject}, and {*} for what the * stands for.",
+                example: [
+                    "certificates:",
+                    "  map:",
+                    "    - { san: \"*.builders.example\", user: \"{san}\", groups: [ builders ] }",
+                    "    - { cn: operator, user: operator }",
+                ], defaultMeaning: "certificates prove nothing beyond what the listener demands"),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,
                 "What clients may reach. The first rule that matches decides. All conditions of a rule must hold; of the values in a list, any one.",

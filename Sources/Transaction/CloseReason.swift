@@ -18,7 +18,13 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case requestUnread
     case tunnelRefused
     case tlsNotOffered
+    case tlsRequired
     case protocolNotOffered
+    case proxyHeaderUntrusted
+    case proxyHeaderMissing
+    case proxyHeaderMalformed
+    case proxyHandshakeFailed
+    case clientCertificateRefused
     // In a tunnel that is opened
     case malformedHello
     case helloTimeout
@@ -64,8 +70,18 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .requestUnread: "The answer was given before the whole request had been read."
         case .tunnelRefused: "CONNECT was refused: what follows on the connection is not HTTP."
         case .tlsNotOffered: "The client began a TLS handshake; this listener does not offer TLS."
+        case .tlsRequired: "The client spoke in plain text; this listener demands TLS."
         case .protocolNotOffered:
-            "The client spoke HTTP/2 without TLS, SOCKS or the PROXY protocol, which this listener does not offer."
+            "The client spoke HTTP/2, or another protocol that this listener does not offer."
+        case .proxyHeaderUntrusted:
+            "The client sent a PROXY header, and is not among the addresses in `proxy_protocol` of the listener."
+        case .proxyHeaderMissing:
+            "The client is among the addresses in `proxy_protocol` of the listener, and sent no PROXY header."
+        case .proxyHeaderMalformed: "A PROXY header broke the rules of its protocol, or its checksum was wrong."
+        case .proxyHandshakeFailed:
+            "The TLS handshake with a client of the proxy failed or took too long; `log.level: debug` says why."
+        case .clientCertificateRefused:
+            "A client of the proxy has shown no certificate, or one that the authority in `client_ca` did not issue, that has expired or is revoked."
         case .malformedHello:
             "In a tunnel to a host of `intercept.hosts` the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
         case .helloTimeout:

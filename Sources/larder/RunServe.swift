@@ -23,6 +23,9 @@ func runServe(
     DescriptorLimit.raise()
     Proxy.limitArenas(for: configuration)
     if configuration.hasSecrets { hideMemory(console) }
+    // Before the first thread: both read and change the environment.
+    let manager = ServiceManager()
+    _ = InheritedSockets.all
     do {
         let pacFiles = PACFiles(fetch: fetchPAC)
         defer { pacFiles.close() }
@@ -44,11 +47,12 @@ func runServe(
         proxy.shared.setAdminAddresses(admin.addresses)
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
-            pacFiles: pacFiles, reload: reload,
+            pacFiles: pacFiles, reload: reload, manager: manager,
             console: console)
         try control.watchSignals()
         if let line = setupLine(proxy.snapshot, at: proxy.addresses) { console.print(line) }
         console.print(readyLine(proxy))
+        control.sayReady()
         control.run()
         admin.close()
         return ExitStatus.done
@@ -97,7 +101,8 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
+        intercept.isOn || listen.contains { $0.tls != nil } || !credentials.isEmpty || !cookieJars.isEmpty
+            || origins.contains { $0.tls?.identity != nil }
     }
 }
 
@@ -115,7 +120,9 @@ private final class Control {
     private let zonesWithoutDisk: [String]
     private let pacFiles: PACFiles
     private let reload: () -> ConfigurationReading
+    private let manager: ServiceManager
     private let console: Console
+    private var watchdogTimer: Timer?
     /// A configuration that was read, and waits for the PAC files of its URLs.
     private var pending: (number: UInt64, configuration: Configuration, reading: ConfigurationReading)?
     private var reloadCount: UInt64 = 0
@@ -124,8 +131,10 @@ private final class Control {
 
     init(
         proxy: Proxy, loop: EventLoop, administered: RunningProxy, zonesWithoutDisk: [String],
-        pacFiles: PACFiles, reload: @escaping () -> ConfigurationReading, console: Console
+        pacFiles: PACFiles, reload: @escaping () -> ConfigurationReading, manager: ServiceManager,
+        console: Console
     ) {
+        self.manager = manager
         self.proxy = proxy
         self.loop = loop
         self.administered = administered
@@ -144,6 +153,9 @@ private final class Control {
 
     func run() {
         administered.startSampling(on: loop)
+        let listeners = ListenerWatch(on: loop) { [proxy] in proxy.snapshot }
+        listeners.start()
+        feedWatchdog()
         let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
         secrets.start()
         let files = PACWatch(pacFiles, on: loop)
@@ -151,9 +163,21 @@ private final class Control {
         loop.run()
         files.stop()
         secrets.stop()
+        listeners.stop()
         administered.stopSampling()
-        for timer in [drainTimer, pollTimer] { if let timer { loop.timers.cancel(timer) } }
+        for timer in [drainTimer, pollTimer, watchdogTimer] { if let timer { loop.timers.cancel(timer) } }
         proxy.join()
+    }
+
+    func sayReady() { manager.ready(String(readyLine(proxy).dropFirst("larder ".count))) }
+
+    /// Twice as often as has to be. It says that this thread is alive, which reads signals and serves the admin listeners.
+    private func feedWatchdog() {
+        guard let interval = manager.watchdog else { return }
+        manager.signOfLife()
+        let timer = Timer { [unowned self] in feedWatchdog() }
+        watchdogTimer = timer
+        loop.timers.schedule(timer, after: interval / 2)
     }
 
     private func arrived(_ signal: CInt) {
@@ -169,6 +193,7 @@ private final class Control {
     /// Accepts no more connections. Ends when the running requests have ended, or after `timeouts.drain`.
     private func drain() {
         Diagnostics.info("stopping: waiting for running requests")
+        manager.stopping()
         proxy.drain()
         let limit = Timer { [unowned self] in
             proxy.stop()
@@ -188,10 +213,12 @@ private final class Control {
 
     /// Reads the configuration again. It takes effect when the PAC files that it fetches have come.
     private func reloadConfiguration() {
+        manager.reloading()
         var reading = reload()
         reading.chooseDisk(like: proxy.snapshot.configuration.cache)
         for error in reading.errors { console.error("larder: \(error)") }
         guard var configuration = reading.configuration else {
+            sayReady()
             return console.error("larder: warning: the old configuration stays in force")
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
@@ -209,6 +236,7 @@ private final class Control {
         // Another reload has begun since.
         guard let (_, configuration, reading) = pending, pending?.number == number else { return }
         pending = nil
+        defer { sayReady() }
         pacFiles.keep(answers)
         do throws(ProvisioningFault) {
             if configuration.hasSecrets { hideMemory(console) }

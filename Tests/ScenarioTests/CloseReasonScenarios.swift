@@ -42,7 +42,26 @@ extension CloseReason {
                 configure: { configuration, _ in configuration.access.privateDestinations = .deny },
                 play: { try $0.refused("CONNECT h.test:22 HTTP/1.1\r\nHost: h.test:22\r\n\r\n", 403) })
         case .tlsNotOffered: .greeting([0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0, 0, 1, 0])
-        case .protocolNotOffered: .greeting([0x05, 0x01, 0x00])
+        case .protocolNotOffered: .greeting(Array("PRI * HTTP/2.0\r\n\r\n".utf8))
+        case .tlsRequired:
+            .greeting(Array("GET".utf8)) { configuration, files in
+                var tls = try files.listenerTLS(try MadeCertificate(for: "IP:127.0.0.1"))
+                tls.isRequired = true
+                configuration.secure(tls)
+            }
+        case .proxyHeaderUntrusted: .greeting(Array("PROXY UNKNOWN\r\n".utf8))
+        case .proxyHeaderMissing:
+            .greeting(Array("GET".utf8)) { configuration, _ in configuration.trustLoopback() }
+        case .proxyHeaderMalformed:
+            .greeting(Array("PROXY x\r\n".utf8), isAnswered: false) { configuration, _ in
+                configuration.trustLoopback()
+            }
+        // A ClientHello of a version that nobody speaks any more.
+        case .proxyHandshakeFailed:
+            .greeting([0x16, 3, 0, 0, 4, 1, 0, 0, 0]) { configuration, files in
+                configuration.secure(try files.listenerTLS(try MadeCertificate(for: "IP:127.0.0.1")))
+            }
+        case .clientCertificateRefused: .withoutCertificate
         case .malformedHello: .inTunnel { try $0.write([0x16, 3, 1, 0, 4, 2, 0, 0, 0]) }
         case .helloTimeout:
             .inTunnel {
@@ -183,14 +202,31 @@ extension Ending {
         },
         play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n", 403) })
 
-    fileprivate static func greeting(_ bytes: [UInt8]) -> Ending {
-        Ending(isLogged: true) { s in
+    fileprivate static func greeting(
+        _ bytes: [UInt8], isAnswered: Bool = true,
+        configure: @escaping @Sendable (inout Configuration, Scenario.Files) throws -> Void = { _, _ in }
+    ) -> Ending {
+        Ending(configure: configure, isLogged: true) { s in
             let client = try s.client()
             try client.wire.write(bytes)
-            #expect(try !client.reader.some().isEmpty)
+            #expect(try client.reader.some().isEmpty == !isAnswered)
             client.wire.finishWriting()
             return client
         }
+    }
+
+    /// A client that is asked for a certificate, and has none.
+    fileprivate static let withoutCertificate = Ending(
+        configure: { configuration, files in
+            configuration.secure(
+                try files.listenerThatAsks(try MadeCertificate(for: "IP:127.0.0.1"), .required))
+        }, isLogged: true
+    ) { s in
+        let client = try s.client()
+        let path = s.directory.appendingPathComponent("listener.pem").path
+        try client.wire.secure(try TLSClientContext(authorities: .file(path)), name: "127.0.0.1")
+        #expect(throws: Wire.TLSProblem.self) { try client.reader.some() }
+        return client
     }
 
     /// A client that does something in a tunnel to a host that is opened.

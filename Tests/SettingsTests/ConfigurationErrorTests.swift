@@ -126,21 +126,74 @@ struct ConfigurationErrorTests {
             "limits: { field_count_max: 15 }",
             ["1: limits.field_count_max: found \"15\", expected a number from 16 to 10000"]
         ),
-        ("listen: 127.0.0.1:80", ["1: listen: found \"127.0.0.1:80\", expected address: host:port"]),
         ("listen: []", ["1: listen: found an empty list; leave the key out instead"]),
         (
             "listen: [ { address: example.org:80 } ]",
             [
-                "1: listen[1].address: found \"example.org:80\", expected host:port with an address as host, [v6]:port, or unix:/path"
+                "1: listen[1].address: found \"example.org:80\", expected host:port with an address as host, [v6]:port, unix:/path, systemd or systemd:NAME"
             ]
         ),
         (
             "listen: [ { adress: 127.0.0.1:80 } ]",
-            ["1: listen[1].adress: unknown key; only address is known", "1: listen[1]: address is missing"]
+            ["1: listen[1].adress: unknown key; did you mean address?", "1: listen[1]: address is missing"]
         ),
         (
             "listen: [ { address: 127.0.0.1:80 }, { address: 127.0.0.1:80 } ]",
             ["1: listen: 127.0.0.1:80 is listed twice"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, protocols: [ http1, http2 ] } ]",
+            [
+                "1: listen[1].protocols[2]: found \"http2\", expected http1 or socks5; HTTP/2 is not spoken with clients"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c } } ]",
+            ["1: listen[1].tls: key is missing"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c, key: /k, crl: /r } } ]",
+            ["1: listen[1].tls.crl: nobody is asked for a certificate; add client_ca"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, mode: 0660 } ]",
+            ["1: listen[1].mode: only a Unix socket has permissions; leave it out"]
+        ),
+        (
+            "listen: [ { address: unix:/run/p, mode: 888 } ]",
+            ["1: listen[1].mode: found \"888\", expected permissions in octal, such as 0660"]
+        ),
+        (
+            "listen: [ { address: unix:/run/p, proxy_protocol: 10.0.0.0/8 } ]",
+            [
+                "1: listen[1].proxy_protocol: the clients of a Unix socket have no address that could be trusted; leave it out"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, name: \"a b\" } ]",
+            [
+                "1: listen[1].name: found \"a b\", expected a name of 1 to 64 letters, digits, -, _ and ."
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, name: a }, { address: 127.0.0.1:81, name: a } ]",
+            ["1: listen[2].name: another listener has the name a"]
+        ),
+        (
+            "listen: [ systemd, \"systemd:a\" ]",
+            ["1: listen: systemd takes all sockets, so none is left for a listener with a name"]
+        ),
+        (
+            "access: { authentication: { certificates: { map: [ { cn: x } ] } } }",
+            [
+                "1: access.authentication.certificates.map: no listener asks clients for a certificate; add tls: { client_ca: FILE } to an entry of listen"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c, key: /k, client_ca: /a } } ]\naccess: { authentication: { certificates: { map: [ { cn: x, san: y }, { user: z }, { cn: \"*a*\" }, { cn: x, user: \"{dn}\" } ] } } }",
+            [
+                "2: access.authentication.certificates.map[1].san: an entry looks at one name; write an entry of its own"
+            ]
         ),
         ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is also an address in listen"]),
         (

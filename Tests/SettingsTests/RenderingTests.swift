@@ -68,7 +68,7 @@ struct RenderingTests {
     }
 
     @Test(arguments: [
-        "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+        "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies", "listeners",
     ])
     func `an example is valid, without a warning`(
         _ name: String

@@ -166,6 +166,9 @@ extension StatisticsSection {
         Figure("accepted", .counter("client_connections_accepted"), .clientConnectionsAccepted),
         Figure("closed", nil, .clientConnectionsClosed, shown: .detail),
         Figure("refused", .counter("client_connections_refused"), .clientConnectionsRefused, shown: .trouble),
+        Figure("proxy_headers", .counter("proxy_headers"), .proxyHeaders, shown: .detail),
+        Figure("handshakes", .counter("proxy_handshakes"), .proxyHandshakes, shown: .detail),
+        Figure("handshakes_resumed", .counter("proxy_handshakes_resumed"), .proxyHandshakesResumed, shown: .detail),
     ]
 
     private static let ofOrigins: [Figure<Statistics>] = [

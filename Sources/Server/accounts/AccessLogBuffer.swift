@@ -61,41 +61,45 @@ package final class AccessLogBuffer {
             unsafe append(
                 account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
                 target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
-                user: request.identity?.name, redirectedTo: redirectedTo)
+                listener: request.listener?.nameInLog, user: request.identity?.name, redirectedTo: redirectedTo)
         }
     }
 
     func append(
-        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?, user: String?
+        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?,
+        listener: String?, user: String?
     ) {
         unsafe append(
             account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
-            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: user)
+            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, listener: listener,
+            user: user)
     }
 
     /// For a message that broke the rules of HTTP/1.1.
-    func append(_ account: Account, violation: FramingError, client: IPAddress?) {
+    func append(_ account: Account, violation: FramingError, client: IPAddress?, listener: String?) {
         var account = account
         account.violation = violation
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-        unsafe append(account, method: none, target: none, client: client, user: nil)
+        unsafe append(account, method: none, target: none, client: client, listener: listener, user: nil)
     }
 
     /// For a connection that ended before it had carried a request.
-    func append(_ account: Account, client: IPAddress?) {
+    func append(_ account: Account, client: IPAddress?, listener: String?) {
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-        unsafe append(account, method: none, target: none, client: client, user: nil)
+        unsafe append(account, method: none, target: none, client: client, listener: listener, user: nil)
     }
 
     private func append(
         _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
-        client: IPAddress?, user: String?, redirectedTo: [UInt8]? = nil
+        client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
         facts.endedAt = AccessLogBuffer.microseconds()
         facts.client = client
         facts.user = user
+        facts.listener = listener
+        facts.isSocks = account.isSocks
         facts.status = account.status
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name

@@ -21,6 +21,8 @@ struct Account {
     var denialRule: UInt16 = 0
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
+    /// The client asked for a tunnel with SOCKS.
+    var isSocks = false
     /// The client did not get the whole answer.
     var isBroken = false
     /// Why the connection closed, if it closed within the request.

@@ -21,6 +21,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         requestsEncoded, redirectsFollowed, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
+    case proxyHeaders, proxyHandshakes, proxyHandshakesResumed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
         foldedProven,
@@ -94,6 +95,9 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .redirectsFollowed: "Redirects that were followed for clients, as `redirects` in a rule of `origins` says."
         case .transfersCancelled: "Fetches and tunnels that an administrator ended."
         case .tunnelsOpened: "Tunnels to hosts of `intercept.hosts` in which requests were read."
+        case .proxyHeaders: "PROXY headers that load balancers sent before their clients' own bytes."
+        case .proxyHandshakes: "TLS handshakes of clients with the proxy itself."
+        case .proxyHandshakesResumed: "Those of them that resumed an earlier session."
         case .handshakes: "TLS handshakes with clients in such tunnels."
         case .handshakesResumed: "Those of them that resumed an earlier session."
         case .leavesIssued: "Certificates issued for hosts."

@@ -206,7 +206,8 @@ extension ClientConnection {
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
             keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
-            destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
+            listener: context.listener, destination: destination, zone: worker.zones[0],
+            handling: snapshot.defaultHandling)
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }
@@ -321,7 +322,7 @@ extension ClientConnection {
         if worker.log.isOn {
             unsafe worker.log.append(
                 account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-                user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
+                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)

@@ -120,7 +120,7 @@ final class ClientConnection: TimedObject {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
             unsafe received(UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count))
-            if context.fixedOrigin != nil { drain() }
+            if context.isSecured { drain() }
         case .wouldBlock:
             return
         case .closed:

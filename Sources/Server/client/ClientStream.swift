@@ -47,6 +47,16 @@ final class ClientStream {
     /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     var isAdmitted: Bool { session.context.isAdmitted }
 
+    /// Whether the client asked with SOCKS.
+    var isSocks: Bool { session.context.isSocks }
+    /// The listener by which the client came.
+    var listener: ListenerTerms? { session.context.listener }
+
+    /// What tells the client that its tunnel is open.
+    ///
+    /// - Parameter head: what a client of HTTP gets.
+    func tunnelGreeting(_ head: [UInt8]) -> [UInt8] { isSocks ? SocksReply.succeeded.bytes : head }
+
     /// Where this process itself is the client. Nil for all others.
     var program: ProgramLink? { session.context.program }
 

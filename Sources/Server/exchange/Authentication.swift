@@ -31,10 +31,33 @@ enum Authentication {
         return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
     }
 
+    /// Checks the user and the password of a client that speaks SOCKS (RFC 1929), as those of Basic are.
+    ///
+    /// - Parameter done: as above.
+    static func check(
+        user: [UInt8], password: [UInt8], client: IPAddress?, worker: Worker, snapshot: Snapshot,
+        _ done: @escaping (Result) -> Void
+    ) -> Result {
+        // Nobody need say who they are since the last reload.
+        guard let authenticator = snapshot.authenticator else { return .refused(.internalError) }
+        // Basic ends the user at the first colon.
+        guard !user.contains(UInt8(ascii: ":")) else {
+            worker.counters.add(.authenticationFailures)
+            return .refused(.authenticationRequired)
+        }
+        let attempt = AuthenticationAttempt(
+            credentials: Array("Basic ".utf8) + encodeBase64(user + [UInt8(ascii: ":")] + password),
+            method: Array("CONNECT".utf8), target: [], client: client, now: worker.uptime)
+        let conversation = Conversation(
+            request: nil, worker: worker, authenticator: authenticator, attempt: attempt, done)
+        return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
+    }
+
     /// The authentication of one request. A helper thread holds a reference while it answers a question, but reads nothing of it: every
     /// property is used on the worker's thread only. That is why the class is `@unchecked Sendable`.
     private final class Conversation: @unchecked Sendable {
-        private let request: OwnedRequest
+        /// Nil for a client that speaks SOCKS.
+        private let request: OwnedRequest?
         private let worker: Worker
         /// The authenticator that asked the question also judges the answer, even if the configuration was reloaded in between.
         private let authenticator: Authenticator
@@ -42,7 +65,7 @@ enum Authentication {
         private let done: (Result) -> Void
 
         init(
-            request: OwnedRequest, worker: Worker, authenticator: Authenticator, attempt: AuthenticationAttempt,
+            request: OwnedRequest?, worker: Worker, authenticator: Authenticator, attempt: AuthenticationAttempt,
             _ done: @escaping (Result) -> Void
         ) {
             self.request = request
@@ -62,7 +85,7 @@ enum Authentication {
                 worker.counters.add(.authenticationFailures)
                 return .refused(.authenticationRequired)
             case .more(let challenge):
-                request.challenge = challenge
+                request?.challenge = challenge
                 return .refused(.authenticationRequired)
             case .ask(let pending):
                 return ask(pending)

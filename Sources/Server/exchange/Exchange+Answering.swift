@@ -235,6 +235,11 @@ extension Exchange {
         // The rest of the body is not read: its bytes would be taken for the next request (RFC 9112 §9.3).
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
+        if stream.isSocks {
+            stream.closeAfterwards(.tunnelRefused)
+            stream.begin { $0 += SocksReply(refusal).bytes }
+            return stream.flush()
+        }
         let response = ErrorResponse(
             refusal, to: request, uri: (detour?.first ?? request).uri,
             redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial, withheld: withheld,

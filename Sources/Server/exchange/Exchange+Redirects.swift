@@ -122,7 +122,7 @@ extension OwnedRequest {
         let request = OwnedRequest(
             bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: .none,
             cache: CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span), keyBytes: keyBytes,
-            key: worker.shared.key(of: keyBytes), client: client, identity: identity,
+            key: worker.shared.key(of: keyBytes), client: client, identity: identity, listener: listener,
             destination: worker.destinations.destination(bytes.span.extracting(head.target.hostRange)),
             zone: zones.first ?? zone,
             handling: snapshot.defaultHandling)

@@ -80,7 +80,8 @@ extension Exchange: LinkOpenerOwner {
         stream.account.outcome = .tunnel
         TunnelOpener.open(
             stream: stream, worker: worker, origin: transport,
-            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
+            greeting: stream.tunnelGreeting(
+                Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8)),
             early: early, place: tunnelPlace, request: request)
     }
 }

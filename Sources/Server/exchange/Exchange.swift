@@ -111,11 +111,16 @@ final class Exchange: FetchListener {
 
     func start() {
         precondition(!isAnswered && isAtRest, "an exchange starts once")
+        if stream.isSocks { stream.account.isSocks = true }
         guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
+        if snapshot.isCertificateRequired, request.identity == nil, stream.program == nil {
+            note(Denial(reason: .client, text: "the client has shown no certificate that this proxy knows"))
+            return refuse(.accessDenied)
+        }
         begin()
     }
 

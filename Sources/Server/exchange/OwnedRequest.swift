@@ -23,6 +23,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var keyBytes: [UInt8]
     private(set) var key: StorageKey
     let client: IPAddress?
+    /// The listener by which the client came. Nil where this process itself is the client.
+    let listener: ListenerTerms?
     /// The zone in which the request is looked up and its response is stored.
     private(set) var zone: Zone
     /// What the rules say, as far as the request alone decides it.
@@ -67,8 +69,8 @@ final class OwnedRequest: ReceivedRequest {
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
-        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil, destination: Destination?,
-        zone: Zone, handling: CacheHandling
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil,
+        listener: ListenerTerms? = nil, destination: Destination?, zone: Zone, handling: CacheHandling
     ) {
         self.identity = identity
         self.zone = zone
@@ -78,6 +80,7 @@ final class OwnedRequest: ReceivedRequest {
         self.keyBytes = keyBytes
         self.key = key
         self.client = client
+        self.listener = listener
         self.destination = destination
         super.init(bytes: bytes, head: head, options: options, bodyLength: bodyLength)
     }
@@ -91,6 +94,9 @@ final class OwnedRequest: ReceivedRequest {
 
     /// The host in the form in which it is resolved: a name in lower case or a canonical address, without brackets.
     var host: String { destination?.text ?? "" }
+
+    /// What conditions on listeners compare: the place for `RuleRequest.listener`.
+    var listenerName: String? { listener?.name }
 
     /// The request as Access sees it. Traps if the request has no valid host.
     var access: AccessRequest {

@@ -57,7 +57,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     private init(
         worker: Worker, snapshot: Snapshot, interceptor: Interceptor, target: TunnelTarget, request: OwnedRequest,
-        place: Occupancy.Place, account: Account, client: consuming SurrenderedConnection
+        place: Occupancy.Place, account: Account, greeting: [UInt8], client: consuming SurrenderedConnection
     ) {
         self.worker = worker
         self.snapshot = snapshot
@@ -67,7 +67,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         self.place = place
         self.account = account
         received = client.unread
-        unsentGreeting = TunnelDoorstep.greeting[...]
+        unsentGreeting = greeting[...]
         transport = client.release()
     }
 
@@ -78,14 +78,17 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     ) {
         var account = Account()
         let place = stream.clientPlace
-        let client = stream.surrender(&account)
-        precondition(!client.transport.isSecured, "a tunnel inside an opened one names no origin of its own")
+        let greeting = stream.tunnelGreeting(TunnelDoorstep.greeting)
+        // TLS inside TLS: the session inside has a socket of its own.
+        guard let client = Carrier.unwrap(stream.surrender(&account), worker: worker) else {
+            return Diagnostics.warning("a tunnel to \(target.host) was given up: there are no descriptors left")
+        }
         worker.counters.add(.clientConnectionsAccepted)
         account.status = 200
         account.isLogged = false
         let doorstep = TunnelDoorstep(
             worker: worker, snapshot: snapshot, interceptor: interceptor, target: target, request: request,
-            place: place, account: account, client: client)
+            place: place, account: account, greeting: greeting, client: client)
         doorstep.id = worker.doorsteps.insert(doorstep)
         doorstep.begin()
     }
@@ -306,7 +309,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         end()
         guard let transport = transport.take() else { preconditionFailure("an open tunnel has its transport") }
         let context = ClientContext(
-            peer: request.client, isAdmitted: true, identity: request.identity,
+            peer: request.client, isAdmitted: true, identity: request.identity, listener: request.listener,
+            isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
                 scheme: scheme, host: target.host.uriText.utf8, port: request.head.target.port))
         unsafe worker.accept(transport, context, place, received: bytes)

@@ -2,6 +2,7 @@ package import Access
 package import Caching
 package import ClientSetup
 import Interception
+import Rules
 package import Message
 package import Routing
 package import Settings
@@ -50,11 +51,25 @@ package final class Snapshot: Sendable {
     let tls: TLSContexts
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
+    /// What listeners show to clients that speak TLS.
+    package let listenerTLS: [ListenerTLSSettings: ListenerTLS]
     let interception: InterceptionPolicy
     /// Opens tunnels. Nil: every tunnel remains one.
     package let interceptor: Interceptor?
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
+
+    /// Whether clients have to prove who they are.
+    var isIdentityRequired: Bool { authenticator != nil || isCertificateRequired }
+    /// Clients have to prove who they are, and can do so with a certificate alone.
+    let isCertificateRequired: Bool
+
+    /// Who the owner of a certificate is. Nil if nobody knows.
+    func identity(of certificate: ClientCertificate) -> Identity? {
+        configuration.access.authentication.certificates.identity(of: certificate).map {
+            Identity(name: $0.name, scheme: .certificate, groups: $0.groups, scope: .connection)
+        }
+    }
 
     /// The PAC file of a rule.
     func script(from source: PACSource) -> PACScript {
@@ -73,6 +88,7 @@ package final class Snapshot: Sendable {
     /// - Parameters:
     ///   - authentication: what the files of `access.authentication` gave. Without users, every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
+    ///   - listenerTLS: what the files of `listen` gave.
     ///   - originTLS: what the files of `origins` gave.
     ///   - scripts: the PAC files of `routes`.
     ///   - environment: what the environment says of next proxies, for `via: environment`.
@@ -81,11 +97,13 @@ package final class Snapshot: Sendable {
     package init(
         configuration: Configuration, authentication: AuthenticationMaterial = AuthenticationMaterial(),
         interceptor: Interceptor? = nil, pages: Pages = Pages(),
-        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
+        secrets: SecretShelf = SecretShelf(), listenerTLS: [ListenerTLSSettings: ListenerTLS] = [:],
+        originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
         environment: ProxyEnvironment = ProxyEnvironment(), after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
         self.configuration = configuration
         self.interceptor = interceptor
+        self.listenerTLS = listenerTLS
         self.pages = pages
         interception = InterceptionPolicy(configuration.intercept)
         access = AccessPolicy(from: configuration.access)
@@ -126,5 +144,6 @@ package final class Snapshot: Sendable {
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
         authenticator = Authenticator(configuration.access.authentication, authentication)
+        isCertificateRequired = authenticator == nil && configuration.access.authentication.isRequired
     }
 }

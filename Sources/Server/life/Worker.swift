@@ -50,6 +50,10 @@ import Synchronization
     @exclusivity(unchecked) private var uncheckedRetryBudget = RetryBudget()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
+    /// Clients of which is not known yet what they speak.
+    let arrivals = Slab<Doorstep>()
+    /// What carries the bytes of clients with TLS to tunnels that are opened up.
+    let carriers = Slab<Carrier>()
     /// Tunnels that are being opened.
     let doorsteps = Slab<TunnelDoorstep>()
     /// For TLS with clients.
@@ -58,6 +62,7 @@ import Synchronization
     let tunnels = Slab<Tunnel>()
     private var closedClients: [ClientConnection] = []
     private var endedDoorsteps: [TunnelDoorstep] = []
+    private var endedArrivals: [Doorstep] = []
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
@@ -167,23 +172,30 @@ import Synchronization
     private var isOwnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
     /// Accepts connections on a listening socket.
-    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind) {
-        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
+    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind, terms: ListenerTerms) {
+        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind, terms: terms))
     }
 
     /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
-    func accept(_ transport: consuming Transport, from peer: IPAddress?) {
+    func accept(_ transport: consuming Transport, from peer: IPAddress?, by listener: ListenerTerms) {
         guard let place = takePlace() else { return }
+        if listener.trusts(peer) {
+            counters.add(.clientConnectionsAccepted)
+            return Doorstep.open(
+                worker: self, listener: listener, peer: peer, place: place, transport: transport, received: [],
+                isTrusted: true)
+        }
         let isAdmitted = snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
-        accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted), place)
+        accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted, listener: listener), place)
     }
 
     /// Takes a connection with this process itself.
     func accept(_ transport: consuming Transport, of program: ProgramLink) {
         guard let place = takePlace() else { return }
-        let context = ClientContext(peer: nil, isAdmitted: true, identity: program.identity, program: program)
+        let context = ClientContext(
+            peer: nil, isAdmitted: true, identity: program.identity, listener: nil, program: program)
         accept(transport, context, place)
     }
 
@@ -207,7 +219,7 @@ import Synchronization
         client.start(over: transport)
     }
 
-    /// Takes a connection in an opened tunnel, whose first bytes have been read.
+    /// Takes a connection whose first bytes have been read: one in an opened tunnel, or one behind a doorstep.
     func accept(
         _ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place,
         received bytes: UnsafeRawBufferPointer
@@ -216,6 +228,30 @@ import Synchronization
             ClientConnection(worker: self, id: $0, context: context, place: place)
         }
         unsafe client.start(over: transport, received: bytes)
+    }
+
+    /// Takes a connection that is refused before it has made a request.
+    func refuse(
+        _ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place, _ reason: CloseReason,
+        reply: [UInt8]
+    ) {
+        let client = clients.insert {
+            ClientConnection(worker: self, id: $0, context: context, place: place)
+        }
+        client.start(over: transport, refusing: reason, reply: reply)
+    }
+
+    /// Removes a client that has another owner, or has closed.
+    func forget(arrival id: ConnectionID) {
+        guard let ended = arrivals.remove(id) else { return }
+        // One of its methods is running: release it at the end of the turn.
+        if endedArrivals.isEmpty {
+            loop.afterTurn { [unowned self] in
+                endedArrivals.removeAll()
+                stopIfDrained()
+            }
+        }
+        endedArrivals.append(ended)
     }
 
     /// Removes a tunnel that has been opened or closed.
@@ -232,10 +268,12 @@ import Synchronization
     }
 
     /// Removes a connection that has closed or become a tunnel. Its number finds nothing from here on.
-    func forget(_ id: ConnectionID) {
+    ///
+    /// - Parameter isOver: false if a doorstep goes on with it, so that it is not counted as closed.
+    func forget(_ id: ConnectionID, isOver: Bool = true) {
         guard let client = clients.remove(id) else { return }
         precondition(client.phase == .closed || client.phase == .tunnelling, "an open connection is not forgotten")
-        counters.add(.clientConnectionsClosed)
+        if isOver { counters.add(.clientConnectionsClosed) }
         // One of its methods may be running: release it at the end of the turn.
         if closedClients.isEmpty { loop.afterTurn { [unowned self] in closedClients.removeAll() } }
         closedClients.append(client)
@@ -266,7 +304,7 @@ import Synchronization
         closeShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
+            snapshot.access.isOpen && !snapshot.isIdentityRequired && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
@@ -277,6 +315,7 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
+        for arrival in arrivals.occupants { arrival.close(.draining) }
         for doorstep in doorsteps.occupants where doorstep.isIdle { doorstep.close(.draining) }
         for client in clients.occupants where client.isIdle { client.close(.draining) }
         stopIfDrained()
@@ -284,7 +323,9 @@ import Synchronization
 
     /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, doorsteps.count == 0, tunnels.count == 0 else { return }
+        guard isDraining, clients.count == 0, arrivals.count == 0, doorsteps.count == 0, tunnels.count == 0,
+            carriers.count == 0
+        else { return }
         finish()
     }
 
@@ -295,9 +336,11 @@ import Synchronization
         listeners.removeAll()
         // Clients first, then tunnels, then fetches: an exchange that ends detaches its fetch, and a fetch returns its stream to the pools,
         // which close what is left. Closing the last client may call this again from `stopIfDrained`; every step may run twice.
+        for arrival in arrivals.occupants { arrival.close(.stopped) }
         for doorstep in doorsteps.occupants { doorstep.close(.stopped) }
         for client in clients.occupants { client.close(.stopped) }
         for tunnel in tunnels.occupants { tunnel.relay.cancel() }
+        for carrier in carriers.occupants { carrier.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let ticker { timers.cancel(ticker) }
@@ -345,6 +388,9 @@ import Synchronization
         closedClients.removeAll()
         endedDoorsteps.removeAll()
         doorsteps.removeAll()
+        endedArrivals.removeAll()
+        arrivals.removeAll()
+        carriers.removeAll()
         fetches.removeAll()
         ticker = nil
         origins = nil

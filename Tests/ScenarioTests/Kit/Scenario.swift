@@ -3,6 +3,7 @@ import ClientSetup
 import Credentials
 import Foundation
 import Message
+import Provisioning
 import Routing
 import Server
 import Settings
@@ -100,7 +101,9 @@ final class Scenario {
         return try Snapshot(
             configuration: configuration, authentication: authentication, interceptor: try interceptor(configuration),
             pages: pages,
-            secrets: SecretShelf(secrets), originTLS: try materials(configuration),
+            secrets: SecretShelf(secrets),
+            listenerTLS: try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:]),
+            originTLS: try materials(configuration),
             scripts: try pacFiles.scripts(for: configuration), after: earlier)
     }
 

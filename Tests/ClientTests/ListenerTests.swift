@@ -78,7 +78,7 @@ struct ListenerTests {
             #expect(unknown.status == 403, "\(unknown)")
             let without = try await place.curl(words, through: nil)
             #expect(without.exit != 0, "\(without)")
-            let lines = try await eventually("all is logged") { () -> [Substring]? in
+            let lines = try await eventually("all is logged") { () async throws -> [Substring]? in
                 let lines = textOfFile(larder.accessLog).split(separator: "\n")
                 return lines.count >= 4 ? lines : nil
             }
@@ -104,7 +104,7 @@ struct ListenerTests {
             let before = try await place.curl(words, through: nil)
             #expect(before.text == fileText, "\(before)")
             _ = try await authority.revocationList(revoking: own.certificate)
-            try await eventually("the list is read") {
+            _ = try await eventually("the list is read") { () async throws -> Bool? in
                 try await place.curl(words, through: nil).exit != 0 ? true : nil
             }
             #expect(try await larder.statistic("closes", "client-certificate-refused") >= 1)
@@ -244,7 +244,7 @@ extension TestAuthority {
         }
         let output = try await place.run("openssl", common + ["-gencrl", "-out", "\(list).new"])
         try #require(output.status == 0, "\(output)")
-        guard rename("\(list).new", list) == 0 else { throw Failure(description: "rename: errno \(errno)") }
+        guard unsafe rename("\(list).new", list) == 0 else { throw Failure(description: "rename: errno \(errno)") }
         return list
     }
 }
@@ -257,7 +257,7 @@ struct ServiceManagerTests {
 
         init(path: String) throws {
             fd = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-            let status = try SocketAddress(unixPath: path).withSockaddr {
+            let status = unsafe try SocketAddress(unixPath: path).withSockaddr {
                 unsafe Glibc.bind(fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
             }
             guard status == 0 else { throw Failure(description: "bind: errno \(errno)") }
@@ -273,8 +273,11 @@ struct ServiceManagerTests {
         }
 
         func next() async throws -> String {
-            try await eventually("larder says something") {
-                while let text = message() { if text != "WATCHDOG=1" { return text } }; return nil
+            try await eventually("larder says something") { () async throws -> String? in
+                while let text = message() {
+                    if text != "WATCHDOG=1" { return text }
+                }
+                return nil
             }
         }
     }
@@ -309,7 +312,9 @@ struct ServiceManagerTests {
             let reloading = try await manager.next()
             #expect(reloading.wholeMatch(of: /RELOADING=1\nMONOTONIC_USEC=[0-9]+/) != nil, "\(reloading)")
             #expect(try await manager.next().hasPrefix("READY=1"))
-            try await eventually("a sign of life") { manager.message() == "WATCHDOG=1" ? true : nil }
+            _ = try await eventually("a sign of life") { () async throws -> Bool? in
+                manager.message() == "WATCHDOG=1" ? true : nil
+            }
             child.signal(SIGTERM)
             #expect(try await manager.next().hasPrefix("STOPPING=1"))
             #expect(try await child.end(within: .seconds(20)) == 0)

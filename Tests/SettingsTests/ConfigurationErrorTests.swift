@@ -192,7 +192,10 @@ struct ConfigurationErrorTests {
         (
             "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c, key: /k, client_ca: /a } } ]\naccess: { authentication: { certificates: { map: [ { cn: x, san: y }, { user: z }, { cn: \"*a*\" }, { cn: x, user: \"{dn}\" } ] } } }",
             [
-                "2: access.authentication.certificates.map[1].san: an entry looks at one name; write an entry of its own"
+                "2: access.authentication.certificates.map[1].cn: an entry looks at one name; write an entry of its own",
+                "2: access.authentication.certificates.map[2]: san is missing",
+                "2: access.authentication.certificates.map[3].cn: found \"*a*\", expected a name, with one * at most",
+                "2: access.authentication.certificates.map[4].user: found \"{dn}\", expected a name, with the placeholders {san}, {cn}, {subject}, {*}",
             ]
         ),
         ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is also an address in listen"]),

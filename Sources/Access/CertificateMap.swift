@@ -36,7 +36,8 @@ package struct CertificateMap: Sendable, Equatable {
     package func identity(of certificate: ClientCertificate) -> (name: String, groups: [String])? {
         for entry in entries {
             for name in certificate.names(entry.field) {
-                guard let rest = entry.match(name), let user = entry.user(of: certificate, name, rest) else {
+                guard let rest = entry.pattern.match(name), let user = entry.user(of: certificate, name.text, rest)
+                else {
                     continue
                 }
                 return (user, entry.groups)
@@ -47,11 +48,6 @@ package struct CertificateMap: Sendable, Equatable {
 }
 
 extension CertificateMap.Entry {
-    /// Host names and mailboxes are in lower case here, and so is a pattern for them.
-    fileprivate func match(_ name: String) -> String? {
-        pattern.match(name) ?? (field == .san ? pattern.lowercased.match(name) : nil)
-    }
-
     /// Nil if the certificate lacks a name that `user` names, or if the result is no name that rules and the log could have.
     fileprivate func user(of certificate: ClientCertificate, _ matched: String, _ rest: String) -> String? {
         var result = ""
@@ -60,7 +56,7 @@ extension CertificateMap.Entry {
             result += left[..<open]
             let value: String? =
                 switch left[open...close] {
-                case "{san}": field == .san ? matched : certificate.names(.san).first
+                case "{san}": field == .san ? matched : certificate.names(.san).first?.text
                 case "{cn}": certificate.commonName
                 case "{subject}": certificate.subject
                 case "{*}": rest
@@ -77,14 +73,20 @@ extension CertificateMap.Entry {
 }
 
 extension ClientCertificate {
-    /// Host names do not depend on case (RFC 4343), and neither do mailboxes as mail systems treat them.
-    fileprivate func names(_ field: CertificateMap.Field) -> [String] {
+    fileprivate struct Name {
+        var text: String
+        /// Host names do not depend on case (RFC 4343), and neither do mailboxes as mail systems treat them. Such a text is in lower case.
+        var isCaseless = false
+    }
+
+    fileprivate func names(_ field: CertificateMap.Field) -> [Name] {
         switch field {
-        // A certificate for many hosts is nobody's.
         case .san:
-            dnsNames.filter { !$0.contains("*") }.map { $0.lowercased() } + mailboxes.map { $0.lowercased() } + uris
-        case .cn: commonName.map { [$0] } ?? []
-        case .subject: [subject]
+            // A certificate for many hosts is nobody's.
+            (dnsNames.filter { !$0.contains("*") } + mailboxes).map { Name(text: $0.lowercased(), isCaseless: true) }
+                + uris.map { Name(text: $0) }
+        case .cn: commonName.map { [Name(text: $0)] } ?? []
+        case .subject: [Name(text: subject)]
         }
     }
 }
@@ -103,7 +105,10 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
         end = parts.count == 2 ? parts[1] : nil
     }
 
-    fileprivate var lowercased: NamePattern { NamePattern(description.lowercased()) ?? self }
+    fileprivate func match(_ name: ClientCertificate.Name) -> String? {
+        guard name.isCaseless, let caseless = NamePattern(description.lowercased()) else { return match(name.text) }
+        return caseless.match(name.text)
+    }
 
     package var description: String { end.map { "\(start)*\($0)" } ?? start }
 

@@ -166,14 +166,12 @@ struct ClientIdentityScenarios {
 
     private static func identity(_ name: String, _ s: Scenario) throws -> ClientIdentity {
         let folder = s.directory.path
-        let files = [
-            ("root.pem", try MadeAuthority.shared.get().root),
-            ("issuer.pem", try MadeAuthority.shared.get().issued.certificates),
-            ("issuer.key", try MadeAuthority.shared.get().issued.key),
-        ]
-        for (name, bytes) in files { try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
+        let authority = try clientAuthority.get()
+        for (name, text) in [("issuer.pem", authority.certificate), ("issuer.key", authority.key)] {
+            try text.write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
+        }
         _ = try shell(
-            "cd \(folder) && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj '/CN=b7' -addext 'subjectAltName=DNS:\(name)' -addext basicConstraints=critical,CA:FALSE -CA issuer.pem -CAkey issuer.key -keyout own.key -out own.pem 2>/dev/null && cat issuer.pem >> own.pem"
+            "cd \(folder) && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj '/CN=b7' -addext 'subjectAltName=DNS:\(name)' -addext basicConstraints=critical,CA:FALSE -CA issuer.pem -CAkey issuer.key -keyout own.key -out own.pem 2>/dev/null"
         )
         return try ClientIdentity(
             certificates: Array(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/own.pem"))),
@@ -318,7 +316,9 @@ struct SocksScenarios {
             $0.access.privateDestinations = .deny
         },
         Denied(name: "a metadata address", request: [5, 1, 0, 1, 169, 254, 169, 254, 1, 0xBB], reply: 2),
-        Denied(name: "a port", request: named("a.test", 25), reply: 2) { $0.access.connectPorts = [443...443] },
+        Denied(name: "a port", request: named("a.test", 25), reply: 2) {
+            $0.access.privateDestinations = .deny
+        },
         Denied(name: "a client", request: named("a.test"), reply: 2) { $0.access.namedClients = [] },
         Denied(name: "no such name", request: named("nobody.invalid"), reply: 4) { SocksScenarios.open(&$0) },
         Denied(name: "nobody listens", request: [5, 1, 0, 1, 127, 0, 0, 1, 0, 1], reply: 5) {

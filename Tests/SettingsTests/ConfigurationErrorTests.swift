@@ -196,6 +196,7 @@ struct ConfigurationErrorTests {
                 "2: access.authentication.certificates.map[2]: san is missing",
                 "2: access.authentication.certificates.map[3].cn: found \"*a*\", expected a name, with one * at most",
                 "2: access.authentication.certificates.map[4].user: found \"{dn}\", expected a name, with the placeholders {san}, {cn}, {subject}, {*}",
+                "2: access.authentication.basic.users: missing; name the users' file, or remove access.authentication",
             ]
         ),
         ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is also an address in listen"]),

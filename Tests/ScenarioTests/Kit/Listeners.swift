@@ -2,6 +2,9 @@ import Foundation
 import Rules
 import Settings
 
+/// Issues certificates for clients. Unlike the authority of opened tunnels, it may.
+let clientAuthority = Result { try MadeCertificate(for: "DNS:authority.test") }
+
 extension Scenario.Files {
     /// What a listener of 127.0.0.1 shows to clients.
     func listenerTLS(_ made: MadeCertificate, name: String = "listener") throws -> ListenerTLSSettings {
@@ -14,8 +17,7 @@ extension Scenario.Files {
     /// A listener that shows a certificate and asks for one that the authority of the tests has issued.
     func listenerThatAsks(_ made: MadeCertificate, _ demand: ClientCertificateDemand) throws -> ListenerTLSSettings {
         var tls = try listenerTLS(made)
-        tls.clientAuthorityFile = try write(
-            "clients.pem", String(decoding: MadeAuthority.shared.get().root, as: UTF8.self))
+        tls.clientAuthorityFile = try write("clients.pem", try clientAuthority.get().certificate)
         tls.clientCertificate = demand
         return tls
     }

@@ -213,9 +213,7 @@ enum Settings {
                 .certificateMap, reload: .live,
                 "Who the owner of a client certificate is, for listeners with tls.client_ca. The first entry that matches counts. san is a name of subjectAltName, cn the common name, subject the whole subject as in RFC 4514; one * stands for any characters. user may name {san}, {cn}, {subject}, and {*} for what the * stands for.",
                 example: [
-                    "map:",
-                    "  - { san: \"*.builders.example\", user: \"{san}\", groups: [ builders ] }",
-                    "  - { cn: operator, user: operator }",
+                    "map: [ { san: \"*.builders.example\", user: \"{san}\", groups: [ builders ] }, { cn: operator, user: operator } ]"
                 ], defaultMeaning: "certificates prove nothing beyond what the listener demands"),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,

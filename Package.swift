@@ -119,7 +119,7 @@ let package = Package(
             name: "Provisioning",
             dependencies: [
                 "Message", "Rules", "Releases", "Access", "Credentials", "Routing", "Interception", "ClientSetup",
-                "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
+                "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server", "PublicSuffixes",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
         // The library: an HTTP client.
         .target(

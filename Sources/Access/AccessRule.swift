@@ -7,6 +7,8 @@ package struct AccessRule: Sendable, Equatable {
     package var conditions: Conditions
     /// Whether the tunnels that this rule allows are opened (TLS interception). Nil: `intercept.hosts` decides.
     package var intercept: Bool?
+    /// Report-only: the rule decides nothing, but that it matches is told.
+    package var isReport: Bool
     /// The position in the list, from 1. Logs and refusals name the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -16,16 +18,20 @@ package struct AccessRule: Sendable, Equatable {
         case allow
         /// - Parameter reason: what the client is told. Nil: a general sentence.
         case deny(reason: String?)
+        /// Like `deny`, but the client is sent to a page where that is possible.
+        case redirect(to: String)
     }
 
     package typealias Conditions = RuleConditions
 
     package init(
-        effect: Effect, conditions: Conditions = .init(), intercept: Bool? = nil, number: Int, line: Int = 0
+        effect: Effect, conditions: Conditions = .init(), intercept: Bool? = nil, isReport: Bool = false, number: Int,
+        line: Int = 0
     ) {
         self.effect = effect
         self.conditions = conditions
         self.intercept = intercept
+        self.isReport = isReport
         self.number = number
         self.line = line
     }

@@ -31,8 +31,8 @@ package struct AccessSettings: Sendable, Equatable {
         return authentication == nil ? AddressRange.loopback : nil
     }
 
-    /// What happens if no rule matches: deny if there are rules, otherwise allow.
-    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.isEmpty ? .allow : .deny) }
+    /// What happens if no rule matches: deny if there are rules that decide, otherwise allow.
+    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.allSatisfy(\.isReport) ? .allow : .deny) }
 }
 
 /// Basic proxy authentication (RFC 7617).

@@ -21,6 +21,8 @@ package struct AccessLogLine {
         package var denial: String?
         /// The number of the rule that denied it; 0 if none did.
         package var denialRule = 0
+        /// The numbers of the report-only rules that matched.
+        package var reported: [Int] = []
         /// Where redirects that Larder followed led. Nil if it followed none.
         package var redirectedTo: [UInt8]?
         /// Whether an origin was asked that did not prove who it is.
@@ -86,6 +88,14 @@ package struct AccessLogLine {
         if facts.denialRule > 0 {
             line.append(",\"rule\":")
             HeadWriter.append(decimal: facts.denialRule, to: &line)
+        }
+        if !facts.reported.isEmpty {
+            line.append(",\"reported\":[")
+            for (index, rule) in facts.reported.enumerated() {
+                if index > 0 { line.append(",") }
+                HeadWriter.append(decimal: rule, to: &line)
+            }
+            line.append("]")
         }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")

@@ -8,7 +8,7 @@ package import Transaction
 /// An error that Larder itself answers: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211), and a page in the form that the
 /// client prefers: text, JSON or HTML.
 package struct ErrorResponse {
-    private let status: UInt16
+    package private(set) var status: UInt16
     private var error: StaticString
     private let name: String
     private let explanation: StaticString
@@ -20,6 +20,8 @@ package struct ErrorResponse {
     private var uri: String?
     private var redirectedTo: String?
     private var accept: [UInt8]?
+    /// Where the client is sent. Nil: nowhere.
+    private var page: String?
     private var challenge: [UInt8]?
     private var isConnect = false
     private var forwardReason: CacheStatus.ForwardReason?
@@ -50,6 +52,11 @@ package struct ErrorResponse {
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         isConnect = request.method == .connect
+        // Others would repeat the request there (RFC 9110 §15.4), or take the answer for the tunnel's.
+        if request.method == .get || request.method == .head, let page = denial?.page {
+            self.page = page
+            status = 302
+        }
         if refusal == .authenticationRequired { self.challenge = challenge }
         self.forwardReason = forwardReason
     }
@@ -83,6 +90,7 @@ package struct ErrorResponse {
         out.append("\r\n")
         HeadWriter.append(.contentType, form.contentType, to: &out)
         HeadWriter.append(.contentLength, body.utf8.count, to: &out)
+        if let page { appendFieldLine(.location, page.utf8, to: &out) }
         out.append("Cache-Control: no-store\r\nCache-Status: ")
         cacheStatus.append(to: &out)
         out.append("\r\nProxy-Status: larder; error=")
@@ -124,7 +132,7 @@ package struct ErrorResponse {
 
     /// Nil unless the policy of this proxy denies the request for good: 407 and 429 say by themselves what to do.
     private var denyField: DenyField? {
-        guard status == 403 else { return nil }
+        guard status == 403 || page != nil else { return nil }
         return DenyField(
             reason: denial?.exactReason.rawValue ?? name, rule: denial?.rule,
             nearestRule: denial?.shortfall?.nearestRule, hint: hint)

@@ -49,6 +49,12 @@ package struct ConfigurationReading {
         }
     }
 
+    /// Reads the files that access rules name, and adds what is wrong with them.
+    package mutating func checkLists() {
+        guard let access = configuration?.access else { return }
+        do throws(ProvisioningFault) { configuration?.access = try readLists(access) } catch { reject(error) }
+    }
+
     /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
     package mutating func checkOriginTLS() {
         guard let configuration else { return }
@@ -67,7 +73,7 @@ package struct ConfigurationReading {
         } catch { reject(error) }
     }
 
-    private mutating func reject(_ fault: ProvisioningFault) {
+    mutating func reject(_ fault: ProvisioningFault) {
         errors.append(problem(fault))
         configuration = nil
     }

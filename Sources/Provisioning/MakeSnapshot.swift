@@ -3,7 +3,7 @@ package import Server
 package import Settings
 import TLS
 
-/// Reads the files that the configuration names: users, certificates, secrets and PAC files. Blocks.
+/// Reads the files that the configuration names: lists of rules, users, certificates, secrets and PAC files. Blocks.
 ///
 /// - Parameters:
 ///   - pacFiles: the PAC files in use.
@@ -11,6 +11,9 @@ import TLS
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
+    var configuration = configuration
+    configuration.access = try readLists(configuration.access)
+    _ = try OpenHosts(configuration.access)
     let users = try configuration.access.authentication.map(readUsers)
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {

@@ -66,10 +66,11 @@ private func authenticationErrors(
         let rules =
             configuration.access.rules.map { ("access.rules[\($0.number)]", $0.conditions) }
             + configuration.cache.rules.map { ("cache.rules[\($0.number)]", $0.conditions) }
-        for (key, conditions) in rules where !conditions.users.isEmpty {
+        for (key, conditions) in rules where conditions.dependOnUser {
             errors.append(
                 reader.error(
-                    key, "names users, but no authentication is configured", hint: "configure access.authentication"))
+                    key, "names users or groups, but no authentication is configured",
+                    hint: "configure access.authentication"))
         }
     }
     return errors

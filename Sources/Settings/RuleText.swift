@@ -10,9 +10,12 @@ import Rules
 extension AccessRule {
     /// `allow: host *.example.org; port 80, 443 → intercept yes`, `deny: everything ("not on the list")`.
     package var text: String {
+        let report = isReport ? " → report only" : ""
         switch effect {
-        case .allow: "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
-        case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
+        case .allow:
+            return "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "") + report
+        case .deny(let reason): return "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "") + report
+        case .redirect(let page): return "redirect: \(conditions) → to \(page)" + report
         }
     }
 }

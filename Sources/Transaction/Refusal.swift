@@ -409,7 +409,7 @@ extension Refusal {
         case .connectPort: self = .tunnelPortForbidden
         case .credential: self = .credentialMisplaced
         case .rule, .noRule, .hostNotAllowed, .addressNotAllowed, .portNotAllowed, .methodNotAllowed, .pathNotAllowed,
-            .userNotAllowed, .clientNotAllowed, .client, .notOpened:
+            .requestNotAllowed, .userNotAllowed, .clientNotAllowed, .client, .notOpened:
             self = .accessDenied
         }
     }

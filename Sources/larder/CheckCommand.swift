@@ -13,6 +13,8 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     }
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
+    reading.checkLists()
+    reading.checkOpenHosts()
     reading.checkInterception()
     reading.checkOriginTLS()
     reading.checkRoutes(fetchPAC)

@@ -231,7 +231,7 @@ struct ConfigurationErrorTests {
         ),
         (
             "allow: { user: alice }",
-            "[1]: names users, but no authentication is configured; configure access.authentication"
+            "[1]: names users or groups, but no authentication is configured; configure access.authentication"
         ),
         (
             "allow: { path: pool }",
@@ -239,7 +239,53 @@ struct ConfigurationErrorTests {
         ),
         (
             "deny: { type: text/html }",
-            "[1].deny.type: an access rule has no type: it decides before there is a response; use path"
+            "[1].deny.type: an access rule has no type: it decides before there is a response; use path, or content_type"
+        ),
+        (
+            "allow: { scheme: ftp }", "[1].allow.scheme: found \"ftp\", expected http or https"
+        ),
+        (
+            "deny: { query: a=b }",
+            "[1].deny.query: found \"a=b\", expected the name of a query parameter; only the name, without \"=\" and the value"
+        ),
+        (
+            "deny: { upgrade: h2c/1 }",
+            "[1].deny.upgrade: found \"h2c/1\", expected a protocol such as websocket, or *; without a version"
+        ),
+        (
+            "deny: { request_size: 1MiB }",
+            "[1].deny.request_size: found \"1MiB\", expected { at_most: … } or { at_least: … }"
+        ),
+        (
+            "deny: { request_size: { at_least: 2MiB, at_most: 1MiB } }",
+            "[1].deny.request_size: at_least is more than at_most"
+        ),
+        (
+            "deny: { request_size: {} }",
+            "[1].deny.request_size: found an empty mapping, expected { at_most: … } or { at_least: … }"
+        ),
+        (
+            "deny: { credential: mine }", "[1].deny.credential: found \"mine\", expected client or none"
+        ),
+        (
+            "allow: { time: \"monday 8-18\" }",
+            "[1].allow.time: found \"monday 8-18\", expected days, times or both, such as \"mon-fri 08:00-18:00\", with utc behind them for UTC; days are mon, tue, wed, thu, fri, sat, sun"
+        ),
+        (
+            "allow: { host: { fiel: x } }", "[1].allow.host.fiel: unknown key; did you mean file?"
+        ),
+        (
+            "allow: { group: staff }",
+            "[1]: names users or groups, but no authentication is configured; configure access.authentication"
+        ),
+        (
+            "redirect: { host: a.example }", "[1].redirect: to is missing"
+        ),
+        (
+            "redirect: { to: /help }", "[1].redirect.to: found \"/help\", expected an absolute URL with http or https"
+        ),
+        (
+            "allow: { to: \"http://a.example/\" }", "[1].allow.to: only a redirect rule has a page"
         ),
         (
             "deny: { reason: \"\" }",

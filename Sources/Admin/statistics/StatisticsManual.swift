@@ -212,7 +212,7 @@ private let denials =
         + """
         What the access rules deny is counted once more, by a name that says more: `denials` in `/stats`,
         `larder_denials_total{reason="…"}` in `/metrics`. It is `denial` in the access log and `reason` of `Larder-Deny` in the response,
-        whose `hint` tells the client what it can do. [access.md](access.md#7-what-a-client-is-told) says more.
+        whose `hint` tells the client what it can do. [access.md](access.md#9-what-a-client-is-told) says more.
 
 
         """

@@ -103,6 +103,7 @@ extension StatisticsSection {
             Figure(
                 "hits_by_earlier_decision", .counter("hits_by_earlier_decision"), .hitsByEarlierDecision, shown: .detail
             ),
+            Figure("reported", .counter("requests_reported"), .reported, shown: .detail),
         ]
         + RequestOutcome.allCases.filter { !$0.counters.isEmpty }.map { outcome in
             Figure(

@@ -102,6 +102,9 @@ package final class AccessLogBuffer {
         facts.reason = account.violation?.reason ?? account.refusal?.name
         facts.denial = account.denial?.rawValue
         facts.denialRule = Int(account.denialRule)
+        if account.reported != SIMD4() {
+            facts.reported = account.reported.indices.map { Int(account.reported[$0]) }.filter { $0 > 0 }
+        }
         facts.redirectedTo = redirectedTo
         facts.isUnverified = account.isUnverified
         facts.isBroken = account.isBroken

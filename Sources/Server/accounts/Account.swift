@@ -18,6 +18,8 @@ struct Account {
     var denial: DenialReason?
     /// The number of the access rule that denied the request. 0: none, or one of more than 65,535.
     var denialRule: UInt16 = 0
+    /// The numbers of report-only rules that matched, those up to 65,535; 0: none.
+    var reported = SIMD4<UInt16>()
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
     /// The client did not get the whole answer.

@@ -7,7 +7,7 @@ internal import Transaction
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
     case hits, hitsByEarlierDecision, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
-        upgrades
+        upgrades, reported
     case bytesFromClients, bytesToClients, bytesFromCache, bytesFromOrigins, bytesToOrigins
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
@@ -45,6 +45,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .failed: "Requests that failed because of the origin or the connection to it."
         case .tunnels: "CONNECT tunnels opened."
         case .upgrades: "Connections that switched to another protocol (101)."
+        case .reported: "Requests that access rules with `report: yes` match."
         case .bytesFromClients: "Bytes read from clients, without tunnels."
         case .bytesToClients: "Bytes written to clients, without tunnels."
         case .bytesFromCache:

@@ -207,6 +207,7 @@ extension ClientConnection {
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
             keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
             destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
+        request.readsDetails = snapshot.access.looksAtDetails
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }

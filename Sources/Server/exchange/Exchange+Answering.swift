@@ -242,6 +242,7 @@ extension Exchange {
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
             challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
+        stream.account.status = response.status
         stream.program?.refused(.init(refusal, details: response.details))
         stream.begin {
             response.append(

@@ -126,6 +126,7 @@ extension OwnedRequest {
             destination: worker.destinations.destination(bytes.span.extracting(head.target.hostRange)),
             zone: zones.first ?? zone,
             handling: snapshot.defaultHandling)
+        request.readsDetails = readsDetails
         if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime) }
         // A pin proves who the client is, as `Authorization` does: both stay with the origin. Behind another origin, nothing proves it.
         if following.isSameOrigin, let pin { request.pin(to: pin) }

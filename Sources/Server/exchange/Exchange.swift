@@ -73,6 +73,8 @@ final class Exchange: FetchListener {
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// The address for which the rules were asked last. Nil: it did not matter.
+    private var judgedAddress: IPAddress?
     /// The release that the client does not get, if that is why the request is refused.
     var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.
@@ -236,6 +238,7 @@ final class Exchange: FetchListener {
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
         var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
+            judgedAddress = address
             last = snapshot.access.decide(request.access, address: address)
             if case .allow = last { return last }
         }
@@ -243,6 +246,7 @@ final class Exchange: FetchListener {
     }
 
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
+        if snapshot.access.hasReports, verdict != .needsAddress { noteReports() }
         switch verdict {
         case .deny(let reason): denial = reason
         case .allow(let rule):
@@ -254,6 +258,16 @@ final class Exchange: FetchListener {
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))
+    }
+
+    /// Report-only rules are told once, when the verdict is known.
+    private func noteReports() {
+        let numbers = snapshot.access.reports(for: request.access, address: judgedAddress)
+        guard !numbers.isEmpty else { return }
+        worker.counters.add(.reported)
+        var reported = SIMD4<UInt16>()
+        for (place, number) in zip(reported.indices, numbers) { reported[place] = UInt16(exactly: number) ?? 0 }
+        stream.account.reported = reported
     }
 
     func note(_ denial: Denial) { self.denial = denial }

@@ -46,6 +46,8 @@ final class OwnedRequest: ReceivedRequest {
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
+    /// Some access rule looks at the details of requests. Set before `access` is read.
+    var readsDetails = false
     /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
@@ -96,11 +98,12 @@ final class OwnedRequest: ReceivedRequest {
     var access: AccessRequest {
         if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
-        let made = AccessRequest(
+        var made = AccessRequest(
             client: client, identity: identity, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
+        if readsDetails { made.details = details }
         cachedAccess = made
         return made
     }

@@ -145,10 +145,12 @@ struct Explainer {
         switch verdict {
         case .allow(let rule):
             note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
+            describeRule(rule, address: address)
             return examined(verdict)
         case .deny(let denial):
             self.denial = denial
             note("access", "verdict", "denied by \(denial.rule.map { "rule \($0)" } ?? denial.reason.rawValue)")
+            describeRule(denial.rule, address: address)
             note("access", "denial", "\(denial.exactReason.rawValue): \(denial.hint)")
             // Here rules for other users and clients may be named, unlike in the answer to a client.
             let shortfall = snapshot.access.shortfall(

@@ -100,7 +100,7 @@ package final class Snapshot: Sendable {
         allowsShortWays = keysAreOfRulesAlone && !cacheRulesDependOnIndexes
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
-            || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })
+            || (usesCookies && configuration.origins.contains(where: \.conditions.dependOnUser))
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)

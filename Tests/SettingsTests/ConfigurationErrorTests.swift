@@ -181,14 +181,17 @@ struct ConfigurationErrorTests {
     }
 
     static let ruleRows: [(rule: String, expected: String)] = [
-        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … } or deny: { … }"),
-        ("{ allow: {}, deny: {} }", "[1]: found keys \"allow\", \"deny\", expected allow: { … } or deny: { … }"),
-        ("allow", "[1]: found \"allow\", expected allow: { … } or deny: { … }"),
+        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … }, deny: { … } or redirect: { … }"),
+        (
+            "{ allow: {}, deny: {} }",
+            "[1]: found keys \"allow\", \"deny\", expected allow: { … }, deny: { … } or redirect: { … }"
+        ),
+        ("allow", "[1]: found \"allow\", expected allow: { … }, deny: { … } or redirect: { … }"),
         ("allow: example.org", "[1].allow: found \"example.org\", expected conditions such as { host: … }"),
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept"
+            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, intercept, report"
         ),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),
@@ -262,7 +265,7 @@ struct ConfigurationErrorTests {
         ),
         (
             "deny: { request_size: {} }",
-            "[1].deny.request_size: found an empty mapping, expected { at_most: … } or { at_least: … }"
+            "[1].deny.request_size: found a mapping, expected { at_most: … } or { at_least: … }"
         ),
         (
             "deny: { credential: mine }", "[1].deny.credential: found \"mine\", expected client or none"
@@ -272,7 +275,7 @@ struct ConfigurationErrorTests {
             "[1].allow.time: found \"monday 8-18\", expected days, times or both, such as \"mon-fri 08:00-18:00\", with utc behind them for UTC; days are mon, tue, wed, thu, fri, sat, sun"
         ),
         (
-            "allow: { host: { fiel: x } }", "[1].allow.host.fiel: unknown key; did you mean file?"
+            "allow: { host: { file: x, files: y } }", "[1].allow.host.files: unknown key; did you mean file?"
         ),
         (
             "allow: { group: staff }",

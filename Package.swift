@@ -223,7 +223,7 @@ if isFuzzing {
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
         fuzzTarget("FuzzAnswer", of: ["Requesting", "Framing", "Message"]),
-        fuzzTarget("FuzzClientHello"),
+        fuzzTarget("FuzzClientHello", of: ["Framing", "Interception", "Message", "Rules", "Transaction"]),
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),

@@ -1,5 +1,5 @@
 import Message
-import Rules
+package import Rules
 
 /// What the rules say about opening tunnels (TLS interception).
 extension AccessPolicy {
@@ -27,5 +27,41 @@ extension AccessPolicy {
             if holds == true { return true }
         }
         return true
+    }
+}
+
+/// What the rules say about tunnels whose bytes are passed on unread.
+extension AccessPolicy {
+    /// The port on which nothing but TLS is spoken (RFC 9110 §4.2.2).
+    private static let httpsPort: UInt16 = 443
+
+    /// What the client must send first in the tunnel.
+    ///
+    /// `tunnel` of the rule that allows it decides. Where it says nothing, port 443 is for TLS. Where rules decide by the host, a tunnel to another
+    /// port must show that it does not carry requests for other hosts, and a ClientHello must name the host.
+    ///
+    /// - Parameter number: the rule of `Verdict.allow`; nil if no rule matched.
+    package func tunnelTerms(_ request: AccessRequest, allowedBy number: Int?) -> TunnelTerms {
+        let isRuled = isRuledByHost(request, until: number)
+        return switch number.flatMap({ number in rules.first { $0.number == number }?.tunnel }) {
+        case .any: .anything
+        case .tls: TunnelTerms(.tls, namesHost: isRuled)
+        case nil where request.port == Self.httpsPort: TunnelTerms(.tls, namesHost: isRuled)
+        case nil: isRuled ? TunnelTerms(.recognised, namesHost: true) : .anything
+        }
+    }
+
+    /// Whether a request of this client for another host might get another verdict: a rule up to the one that decides has a host, and its other
+    /// conditions may hold.
+    private func isRuledByHost(_ request: AccessRequest, until number: Int?) -> Bool {
+        for rule in rules {
+            if !rule.conditions.hosts.isEmpty, !rule.conditions.hosts.contains(.any) {
+                var others = rule.conditions
+                others.hosts = []
+                if others.hold(request, address: request.destination.address, paths: .asSent) != false { return true }
+            }
+            if rule.number == number { return false }
+        }
+        return false
     }
 }

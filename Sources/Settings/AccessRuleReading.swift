@@ -31,15 +31,19 @@ private func readRule(
     let conditions = readConditions(&reader, of: .access)
     var effect = AccessRule.Effect.allow
     var intercept: Bool?
+    var tunnel: TunnelProtocols?
     if entry.key == "deny" {
         effect = .deny(reason: reader.value("reason", .text(500)))
         reader.refuse("intercept", "a deny rule opens no tunnel")
+        reader.refuse("tunnel", "a deny rule opens no tunnel")
     } else {
         reader.refuse("reason", "only a deny rule has a reason")
         intercept = reader.value("intercept", .flag)
+        tunnel = reader.value("tunnel", .choice)
     }
     guard reader.finish("condition", into: &problems) else { return nil }
-    return AccessRule(effect: effect, conditions: conditions, intercept: intercept, number: number, line: line)
+    return AccessRule(
+        effect: effect, conditions: conditions, intercept: intercept, tunnel: tunnel, number: number, line: line)
 }
 
 private func ruleFound(_ node: ConfigurationNode) -> String {

@@ -81,6 +81,8 @@ private let manualTail = """
     | `user` | names of users, as in the users' file |
     | `client` | addresses and networks of clients |
     | `reason` | not a condition: the text that a `deny` rule shows to the client |
+    | `intercept` | not a condition: whether the tunnels that this `allow` rule lets through are opened ([https.md](https.md)) |
+    | `tunnel` | not a condition: what the tunnels that this `allow` rule lets through may carry: `tls` or `any`, see [CONNECT](#connect) |
 
     The same path can be written in several ways. An `allow` rule holds only if the path matches both as sent and as an origin might read it
     (with percent-encoding undone, `//` merged and `..` resolved). A `deny` rule holds if either matches. Origins that treat other spellings
@@ -100,6 +102,21 @@ private let manualTail = """
 
     Larder cannot see what goes through a tunnel. The port of a tunnel must therefore be in `access.connect_ports`, or in the `port` condition
     of an `allow` rule that matches.
+
+    What the client sends first in the tunnel is read before any of it goes to the origin; nothing is decrypted. `tunnel` in the rule that allows the
+    tunnel says what it must be:
+
+    | `tunnel` | the first bytes |
+    |---|---|
+    | `tls` | a ClientHello of TLS |
+    | `any` | anything; nothing is read |
+    | left out, port 443 | a ClientHello of TLS |
+    | left out, another port, and rules decide by the host | a ClientHello of TLS, the first line of an SSH client, or something that the server sends first |
+    | left out, another port, and no rule decides by the host | anything; nothing is read |
+
+    Rules decide by the host if any rule up to the one that allows the tunnel has a `host` other than `*` and might hold for this client and port. Then a
+    ClientHello must name the host of the CONNECT as well, by SNI. If CONNECT names an address, no SNI is needed. A ClientHello must be whole within
+    16 KiB and 5 seconds. [access.md](access.md#5-what-a-tunnel-hides) says what happens otherwise.
 
     ### Users
 

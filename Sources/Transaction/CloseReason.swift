@@ -19,10 +19,13 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case tunnelRefused
     case tlsNotOffered
     case protocolNotOffered
-    // In a tunnel that is opened
+    // In a tunnel whose first bytes are judged
     case malformedHello
     case helloTimeout
     case serverNameMismatch
+    case serverNameMissing
+    case tlsMissing
+    // In a tunnel that is opened
     case protocolNotOpened
     case certificateRefused
     case handshakeFailed
@@ -67,11 +70,15 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .protocolNotOffered:
             "The client spoke HTTP/2 without TLS, SOCKS or the PROXY protocol, which this listener does not offer."
         case .malformedHello:
-            "In a tunnel to a host of `intercept.hosts` the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
+            "In a tunnel the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
         case .helloTimeout:
-            "In a tunnel to a host of `intercept.hosts` the client did not send a whole ClientHello or request line within 5 seconds."
+            "In a tunnel the client did not send a whole ClientHello, or a request line where the tunnel is opened, within 5 seconds."
         case .serverNameMismatch:
-            "In a tunnel to a host of `intercept.hosts` the client asked for another host by SNI; it got the alert `unrecognized_name`."
+            "In a tunnel the client asked for another host by SNI than by CONNECT; it got the alert `unrecognized_name`."
+        case .serverNameMissing:
+            "In a tunnel the client asked for no host by SNI, where the access rules decide by the host; it got the alert `missing_extension`."
+        case .tlsMissing:
+            "In a tunnel the client spoke another protocol than TLS, which the access rules do not allow there."
         case .protocolNotOpened:
             "In a tunnel to a host of `intercept.hosts` the client speaks a protocol that Larder does not, and the access rules look at what is inside."
         case .certificateRefused:

@@ -1,5 +1,6 @@
 import Access
 import Foundation
+import Message
 import ProgramUnderTest
 import Rules
 import Server
@@ -51,6 +52,8 @@ extension CloseReason {
                 $0.limits.helloTimeout = .milliseconds(100)
             }
         case .serverNameMismatch: .inTunnel { wire in try Ending.secure(wire, name: "other.test") }
+        case .serverNameMissing: .inPassedTunnel { try $0.write(HelloBytes().bytes) }
+        case .tlsMissing: .inPassedTunnel { try $0.write(Array("GET / HTTP/1.1\r\n".utf8)) }
         case .protocolNotOpened:
             .inTunnel {
                 try $0.write(Array("SSH-2.0-test\r\n".utf8))
@@ -205,6 +208,23 @@ extension Ending {
             }, isLogged: true,
             play: { s in
                 let client = try s.tunnel(to: "h.test:443")
+                try act(client.wire)
+                return client
+            })
+    }
+
+    /// A client that does something in a tunnel to a host that a rule names.
+    fileprivate static func inPassedTunnel(_ act: @escaping @Sendable (Wire) throws -> Void) -> Ending {
+        Ending(
+            configure: { configuration, files in
+                configuration.dns.hosts = [DNSEntry(name: "h.test", values: [IPAddress(v4: 0x7F00_0001)])]
+                var conditions = RuleConditions()
+                conditions.hosts = [HostPattern("h.test")!]
+                conditions.ports = [files.origin.port...files.origin.port]
+                configuration.access.rules = [AccessRule(effect: .allow, conditions: conditions, number: 1)]
+            }, isLogged: true,
+            play: { s in
+                let client = try s.tunnel(to: "h.test:\(s.origin.port)")
                 try act(client.wire)
                 return client
             })

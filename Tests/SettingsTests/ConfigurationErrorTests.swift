@@ -188,8 +188,11 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept"
+            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept, tunnel"
         ),
+        ("deny: { tunnel: any }", "[1].deny.tunnel: a deny rule opens no tunnel"),
+        ("allow: { tunnel: ssh }", "[1].allow.tunnel: found \"ssh\", expected tls or any"),
+        ("allow: { tunel: any }", "[1].allow.tunel: unknown condition; did you mean tunnel?"),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),
         ("allow: { host: }", "[1].allow.host: found nothing, expected a host name, *.name, * or an address"),

@@ -22,9 +22,12 @@ enum TunnelOpener {
     }
 
     /// Starts a relay between the two connections. `account` is that of the request, which is logged when the relay ends.
+    ///
+    /// - Parameter clientEvent: the event that waited for the client's bytes until now, if any.
     static func relay(
         _ client: consuming SurrenderedConnection, _ account: Account, worker: Worker, origin: consuming Transport,
-        greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
+        greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest,
+        clientEvent: consuming IOEvent = IOEvent()
     ) {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
         let brake = worker.brake(forTunnelOf: request)
@@ -48,6 +51,7 @@ enum TunnelOpener {
         }
         let relay: any Relay
         if client.transport.isSecured || origin.isSecured {
+            clientEvent.clear()
             relay = TransportRelay(
                 worker: worker, client: client.release(), origin: origin, toOrigin: toOrigin, toClient: toClient,
                 idle: idle, brake: brake, finished: ended)
@@ -56,8 +60,8 @@ enum TunnelOpener {
                 preconditionFailure("neither connection has TLS")
             }
             relay = unsafe TunnelRelay(
-                loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, b: b, initialAToB: toOrigin,
-                initialBToA: toClient, idle: idle, brake: brake
+                loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, aReadable: clientEvent, b: b,
+                initialAToB: toOrigin, initialBToA: toClient, idle: idle, brake: brake
             ) { _ in ended() }
         }
         tunnel.relay = relay

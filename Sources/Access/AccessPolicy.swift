@@ -54,7 +54,7 @@ package struct AccessPolicy: Sendable, Equatable {
             return noRuleDenial(request, address: address)
         }
         let addressClass = addressClass(address)
-        if !isOpenByDefault(addressClass), !isOpened(for: request, address, by: { $0.name(address) }) {
+        if !isOpenByDefault(addressClass), !opens(address, to: request) {
             return privateDenial(request, address, addressClass)
         }
         if !mayTunnelByDefault(request, addressClass),
@@ -63,6 +63,11 @@ package struct AccessPolicy: Sendable, Equatable {
             return portDenial(request)
         }
         return nil
+    }
+
+    /// Whether an allow rule names the address, and matches before any deny rule does.
+    package func opens(_ address: IPAddress, to request: AccessRequest) -> Bool {
+        isOpened(for: request, address) { $0.name(address) }
     }
 
     // MARK: - The rules

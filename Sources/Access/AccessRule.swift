@@ -41,9 +41,19 @@ extension AccessRule {
     /// The same path can be spelled in several ways. An allow rule holds only if it matches however an origin may read the path; a deny
     /// rule holds if it matches any reading.
     ///
+    /// An IPv6 address that stands for IPv4 addresses is denied if one of these is.
+    ///
     /// - Parameter address: the address to connect to; nil if it is not known yet.
     /// - Returns: nil if the answer depends on an address that is not known yet.
     func holds(_ request: AccessRequest, address: IPAddress?) -> Bool? {
-        conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
+        let holds = conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
+        guard !isAllow, holds == false, conditions.concernAddresses, let embedded = address?.embedded else {
+            return holds
+        }
+        return embedded.addresses.contains { address in
+            var other = request
+            if request.destination.address != nil { other.destination = .address(address) }
+            return conditions.hold(other, address: address, paths: .anySpelling) == true
+        }
     }
 }

@@ -56,6 +56,10 @@ package enum DenialReason: String, CaseIterable, Sendable {
     case privateDestination = "private-destination"
     /// The address is that of Larder's admin server.
     case adminServer = "admin-server"
+    /// The address is one on which Larder itself accepts clients.
+    case ownListener = "own-listener"
+    /// The address is that of a next proxy of `routes`, and no rule names it.
+    case nextProxy = "next-proxy"
     /// CONNECT to a port that is neither in `access.connect_ports` nor named by a rule that allows it.
     case connectPort = "connect-port"
     /// The client is not in `access.clients`.
@@ -130,6 +134,14 @@ package enum DenialReason: String, CaseIterable, Sendable {
             Row(
                 "The address is that of Larder's admin server.",
                 "Connect to the admin server directly, without the proxy.")
+        case .ownListener:
+            Row(
+                "The address is one on which Larder itself accepts clients.",
+                "Connect to the proxy directly, without itself in between.")
+        case .nextProxy:
+            Row(
+                "The address is that of a next proxy, and no rule names it.",
+                "Ask the administrator of the proxy for a rule that names this address.")
         case .connectPort:
             Row(
                 "Tunnels to this port are closed.",

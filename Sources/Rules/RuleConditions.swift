@@ -84,8 +84,17 @@ extension RuleConditions {
     }
 
     /// Whether the rule names this very address: in `address`, or as a literal in `host`.
+    ///
+    /// A network names no IPv4 address that stands in one of its IPv6 addresses: `2000::/3` is not 127.0.0.1 by 6to4.
     package func name(_ address: IPAddress) -> Bool {
-        addresses.contains { $0.contains(address) } || hosts.contains(.address(address))
+        let bits = address.embedded?.bits ?? 0
+        return addresses.contains { $0.contains(address) && $0.prefixLength >= bits }
+            || hosts.contains(.address(address))
+    }
+
+    /// Whether the result may depend on the address that is dialled, or on a host that is one.
+    package var concernAddresses: Bool {
+        !addresses.isEmpty || hosts.contains { if case .address = $0 { true } else { false } }
     }
 
     package func name(port: UInt16) -> Bool { ports.contains { $0.contains(port) } }

@@ -405,7 +405,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 extension Refusal {
     package init(_ denial: Denial) {
         switch denial.reason {
-        case .privateDestination, .adminServer: self = .destinationForbidden
+        case .privateDestination, .adminServer, .ownListener, .nextProxy: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
         case .credential: self = .credentialMisplaced
         case .rule, .noRule, .hostNotAllowed, .addressNotAllowed, .portNotAllowed, .methodNotAllowed, .pathNotAllowed,

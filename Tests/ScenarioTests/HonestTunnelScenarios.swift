@@ -170,9 +170,11 @@ struct HonestTunnelScenarios {
     @Test func `a client that leaves first frees its place`() throws {
         try Self.withRule(configure: { $0.limits.tunnelsMax = 1 }) { s, origin in
             for _ in 0..<3 {
-                let client = try s.client()
+                // A refusal ends the connection.
+                var client = try s.client()
                 try s.eventually("there is room") {
-                    try client.request("CONNECT", "allowed.test:\(origin.port)").status == 200
+                    client = try s.client()
+                    return try client.request("CONNECT", "allowed.test:\(origin.port)").status == 200
                 }
                 client.wire.reset()
                 try s.eventually("it is gone") {

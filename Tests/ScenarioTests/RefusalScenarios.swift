@@ -45,7 +45,11 @@ extension Refusal {
         case .authenticationRequired: .authenticationRequired
         case .authenticationBusy: .authenticationBusy
         case .loopDetected:
-            .outside { s in try s.client().get("http://127.0.0.1:\(s.proxy.addresses[0].port)/") }
+            .outside { s in
+                s.origin.expects("GET /a").replies(200)
+                try s.client().get("/a")
+                return try s.client().get("/b", "Via: \(s.origin.requests.last?["Via"] ?? "")")
+            }
         case .onlyIfCached: .outside { try $0.client().get("/a", "Cache-Control: only-if-cached") }
         case .malformedRequestBody: .malformedRequestBody
         case .lengthRequired: .lengthRequired

@@ -59,18 +59,43 @@ package final class AccessLogBuffer {
     func append(_ account: Account, request: OwnedRequest, redirectedTo: [UInt8]? = nil) {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
-                account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
-                target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
-                user: request.identity?.name, redirectedTo: redirectedTo)
+                account, head: request.head, $0, client: request.client, user: request.identity?.name,
+                redirectedTo: redirectedTo)
         }
     }
 
     func append(
-        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?, user: String?
+        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?, user: String?,
+        redirectedTo: [UInt8]? = nil
     ) {
-        unsafe append(
-            account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
-            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: user)
+        let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
+        guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
+            return unsafe append(
+                account, method: method, target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]),
+                client: client, user: user, redirectedTo: redirectedTo)
+        }
+        unsafe target.withUnsafeBufferPointer {
+            unsafe append(
+                account, method: method, target: $0, client: client, user: user, redirectedTo: redirectedTo)
+        }
+    }
+
+    /// The target with the host as rules and keys have it: in lower case, without a dot at its end. Nil if it is so already, as nearly always.
+    private static func targetWithCanonicalHost(
+        _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> [UInt8]? {
+        let (target, host) = (head.targetRange, head.target.hostRange)
+        // In origin-form the host is that of the Host field.
+        guard !host.isEmpty, target.lowerBound <= host.lowerBound, host.upperBound <= target.upperBound else {
+            return nil
+        }
+        var isCanonical = unsafe bytes[host.upperBound - 1] != 0x2E
+        for index in host where unsafe bytes[index] &- 0x41 < 26 { isCanonical = false }
+        if isCanonical { return nil }
+        var result = unsafe Array(bytes[target.lowerBound..<host.lowerBound])
+        unsafe appendNormalisedHost(bytes.span, host, to: &result)
+        unsafe result.append(contentsOf: bytes[host.upperBound..<target.upperBound])
+        return result
     }
 
     /// For a message that broke the rules of HTTP/1.1.

@@ -391,7 +391,7 @@ struct Explainer {
         var first: Denial?
         var isOpen = false
         for address in addresses.compactMap(IPAddress.init) {
-            let objection = objection(to: address)
+            let objection = objection(to: address, over: goal.route)
             note("origin", "\(address)", objection?.text ?? "may be connected to")
             first = first ?? objection
             isOpen = isOpen || objection == nil
@@ -405,7 +405,7 @@ struct Explainer {
     /// The proxy resolves names, so only what needs no look-up is judged.
     private mutating func refusalBehindProxy(_ goal: OpeningGoal) -> (Explanation.Decision, String)? {
         for address in goal.addressesBehindProxy {
-            let objection = objection(to: address)
+            let objection = objection(to: address, over: goal.route)
             note("origin", "\(address)", objection?.text ?? "may be connected to")
             guard let objection else { continue }
             denial = objection
@@ -414,9 +414,9 @@ struct Explainer {
         return nil
     }
 
-    private func objection(to address: IPAddress) -> Denial? {
+    private func objection(to address: IPAddress, over route: Route) -> Denial? {
         proxy.shared.objection(
-            to: request.access, address: address, port: request.access.port, of: .destination, snapshot)
+            to: request.access, address: address, port: request.access.port, of: .destination, over: route, snapshot)
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

@@ -130,6 +130,7 @@ package final class Proxy: Sendable {
             let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
             state.withLock { $0.workers.append(started) }
         }
+        shared.setProxyAddresses(addresses)
         state.withLock { [addresses] in $0.addresses = addresses }
     }
 

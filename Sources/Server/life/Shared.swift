@@ -116,21 +116,36 @@ package final class Shared: Sendable {
         certificateRequests.withLock { $0.list(now: now) }
     }
 
-    private let admin = Locked<[SocketAddress]>([])
+    private let ownListeners = Locked<(admin: [SocketAddress], proxy: [SocketAddress])>(([], []))
 
     /// Sets the addresses of the admin server. No client reaches them through the proxy, whatever the rules allow.
-    package func setAdminAddresses(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
+    package func setAdminAddresses(_ addresses: [SocketAddress]) { ownListeners.withLock { $0.admin = addresses } }
+
+    /// Sets the addresses on which the proxy accepts clients. Nor does any client reach them: it would be another client there.
+    func setProxyAddresses(_ addresses: [SocketAddress]) { ownListeners.withLock { $0.proxy = addresses } }
 
     func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
-        admin.withLock { listeners in
-            listeners.contains { listener in
-                guard listener.port == port, let own = IPAddress(listener) else { return false }
-                // Connecting to 0.0.0.0 or :: connects to this machine. A server that listens there has every address of this machine,
-                // so every address that is not public might be one of them.
-                return own == address || addressClass(address) == .unspecified
-                    || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
-            }
+        ownListeners.withLock { $0.admin.filter { $0.port == port } }.contains { listener in
+            // A server that listens on every address may have one behind a translator, which is not to be found out.
+            Shared.leads(address, to: listener)
+                || (IPAddress(listener).map(addressClass) == .unspecified
+                    && !addressClass(address).isPublic)
         }
+    }
+
+    func isOwnListener(_ address: IPAddress, port: UInt16) -> Bool {
+        ownListeners.withLock { $0.proxy.filter { $0.port == port } }.contains { Shared.leads(address, to: $0) }
+    }
+
+    /// Whether a connection to the address reaches a server that listens there. The port is the same.
+    ///
+    /// Connecting to 0.0.0.0 or :: connects to this machine, and a server that listens there has every address of this machine.
+    private static func leads(_ address: IPAddress, to listener: SocketAddress) -> Bool {
+        guard let own = IPAddress(listener) else { return false }
+        let reached = addressClass(address)
+        if own == address || reached == .unspecified { return true }
+        guard addressClass(own) == .unspecified else { return false }
+        return reached == .loopback || Sockets.isOfThisMachine(SocketAddress(address, port: listener.port))
     }
 
     /// The boundary between the parts of an answer to several ranges. It is random, so content cannot contain it on purpose.

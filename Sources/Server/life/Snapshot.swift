@@ -4,6 +4,7 @@ package import ClientSetup
 import Interception
 package import Message
 package import Routing
+import Rules
 package import Settings
 package import TLS
 
@@ -55,6 +56,15 @@ package final class Snapshot: Sendable {
     package let interceptor: Interceptor?
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
+
+    /// Whether the configuration, or the environment that it refers to, names a next proxy there, by this host or by this address.
+    func isNextProxy(_ host: DestinationHost, _ address: IPAddress, port: UInt16) -> Bool {
+        guard hasRoutes else { return false }
+        return routes.nextProxies.contains { proxy in
+            proxy.endpoint.port == port
+                && (proxy.endpoint.host == host.description || proxy.endpoint.host == address.description)
+        }
+    }
 
     /// The PAC file of a rule.
     func script(from source: PACSource) -> PACScript {

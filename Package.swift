@@ -73,14 +73,17 @@ let package = Package(
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
-        core("Transaction", ["Message", "Rules", "Caching", "Access"]),
+        core("Transaction", ["Message", "Rules", "Caching", "Access", "Limiting"]),
+        core("Limiting", ["Message", "Rules"]),
         core("ClientSetup", ["Message"]),
-        core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
+        core(
+            "Forwarding",
+            ["Message", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction", "ClientSetup"]),
         core("Requesting", ["Message", "Framing", "Forwarding"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
         core(
             "Settings",
-            ["Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Access", "Interception"]),
+            ["Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Access", "Limiting", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
@@ -105,13 +108,14 @@ let package = Package(
                 "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
                 "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
                 "DiskTier",
-                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder",
+                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder", "Limiting",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
                 "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Credentials", "Routing", "Interception",
                 "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies", "CLarder",
+                "Limiting",
             ],
             swiftSettings: strict),
         // What a configuration names, made ready for the proxy.
@@ -153,7 +157,8 @@ let package = Package(
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Credentials", "Access", "Rules", "Message"]),
-        tests("TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Rules", "Message"]),
+        tests(
+            "TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Limiting", "Rules", "Message"]),
         tests(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
@@ -169,6 +174,7 @@ let package = Package(
                 "ProgramUnderTest", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("LimitingTests", ["Limiting", "Rules", "Message"]),
         tests(
             "RecipeTests",
             ["larder", "Provisioning", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
@@ -176,7 +182,7 @@ let package = Package(
             "SettingsTests",
             [
                 "Settings", "Credentials", "Routing", "Interception", "Access", "Caching", "Releases", "Rules",
-                "Message", "YAML",
+                "Message", "YAML", "Limiting",
             ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
         tests("ProcessesTests", ["Processes"]),
@@ -195,7 +201,7 @@ let package = Package(
                 "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message",
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
-                "Transaction",
+                "Transaction", "Limiting",
                 "YAML", "Cookies", "larder", "ProgramUnderTest",
             ]),
         tests(

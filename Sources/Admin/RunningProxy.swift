@@ -2,6 +2,7 @@ import Cookies
 package import Credentials
 package import Message
 package import EventLoop
+import Limiting
 import Interception
 import Routing
 import Rules
@@ -103,6 +104,12 @@ package final class RunningProxy: AdministeredProxy {
                     limit: "\(usage.bound)", rate: $0, average: usage.average, flows: usage.flows)
             }
         }.sorted { ($1.average, $0.limit) < ($0.average, $1.limit) }.prefix(RunningProxy.refusalsShownMax).map { $0 }
+        result.limitBuckets = proxy.shared.limits.accounts.map { $0.usage(nil, now: 0) }
+            .sorted { ($1.refused, $1.bytes) < ($0.refused, $0.bytes) }.prefix(RunningProxy.refusalsShownMax).map {
+                Statistics.LimitBucketUsage(
+                    rule: $0.bucket.rule, subject: $0.bucket.subject.description, underWay: $0.underWay,
+                    connections: $0.connections, refused: $0.refused, bytes: $0.bytes)
+            }
         let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)

@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import Framing
+package import Limiting
 package import Message
 package import Releases
 package import Transaction
@@ -16,6 +17,7 @@ package struct ErrorResponse {
     private var withheld: Withheld?
     private var violation: FramingError?
     private var outage: Outage?
+    private var excess: LimitExcess?
     private var retryAfter: Int?
     private var uri: String?
     private var redirectedTo: String?
@@ -31,17 +33,20 @@ package struct ErrorResponse {
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - outage: since when the origin has failed, if the refusal is about that.
+    ///   - excess: the limit that the request has met, if that is why it is refused.
     ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
         _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], redirectedTo: String? = nil, denial: Denial?,
-        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
+        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, excess: LimitExcess? = nil,
+        challenge: [UInt8]?,
         forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
         self.denial = denial
         self.withheld = withheld
         if refusal == .originUnavailable { self.outage = outage }
+        if let excess, Refusal(excess) == refusal { self.excess = excess }
         if refusal == .responseInvalid, let violation {
             error = violation.proxyStatusError
             self.violation = violation
@@ -94,14 +99,18 @@ package struct ErrorResponse {
             denyField.append(to: &out)
         }
         out.append("\r\nVia: 1.1 larder\r\n")
-        if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
+        if let seconds = outage?.retryAfter ?? excess?.retryAfter ?? retryAfter {
+            HeadWriter.append(.retryAfter, seconds, to: &out)
+        }
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }
 
     /// The parameter `details` of `Proxy-Status`: as exactly as is known why there is no other answer.
-    package var details: String { denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name }
+    package var details: String {
+        denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? excess?.text ?? name
+    }
 
     /// The length of a reason phrase that says why, in bytes.
     static let phraseLengthMax = 256
@@ -175,7 +184,7 @@ package struct ErrorResponse {
 
     /// The text of the rule, or of the default, that denied the request.
     private var detail: String? {
-        guard let denial else { return withheld?.text ?? outage?.text }
+        guard let denial else { return withheld?.text ?? outage?.text ?? excess?.text }
         guard let rule = denial.rule else { return denial.text }
         return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
     }

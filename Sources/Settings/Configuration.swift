@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import Interception
+package import Limiting
 package import Message
 package import Routing
 package import Rules
@@ -25,6 +26,8 @@ package struct Configuration: Sendable, Equatable {
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()
+    /// `limits.rules`
+    package var limitPlan = LimitPlan()
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
     package var origins: [OriginRule] = []

@@ -1,6 +1,6 @@
 import Rules
 
-/// Reads the conditions of a rule. `access.rules`, `cache.rules`, `routes`, `origins`, `bandwidth.classes` and `credentials` share this grammar.
+/// Reads the conditions of a rule. `access.rules`, `cache.rules`, `routes`, `origins`, `bandwidth.classes`, `limits.rules` and `credentials` share this grammar.
 ///
 /// - Parameter reader: reads the mapping with the conditions. Nothing else of the mapping is read here.
 func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleConditions {
@@ -20,6 +20,8 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
     case .bandwidth:
         reader.refuse(
             "address", "a class of bandwidth has no address: it holds before the host is resolved", hint: "use host")
+    case .limit:
+        reader.refuse("address", "a limit has no address: it holds before the host is resolved", hint: "use host")
     case .credential:
         reader.refuse(
             "address", "a credential has no address: it belongs to names that an origin proves", hint: "use host")
@@ -35,6 +37,8 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
         reader.refuse("type", "an origins rule has no type: it holds before there is a response", hint: "use path")
     case .bandwidth:
         reader.refuse("type", "a class of bandwidth has no type: it holds before there is a response", hint: "use path")
+    case .limit:
+        reader.refuse("type", "a limit has no type: it holds before there is a response", hint: "use path")
     case .credential:
         reader.refuse("type", "a credential has no type: it is sent before there is a response", hint: "use path")
     case .cache: conditions.types = reader.value("type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
@@ -45,4 +49,4 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
 }
 
 /// Which rules the conditions belong to.
-enum RuleSide { case access, cache, route, origin, bandwidth, credential }
+enum RuleSide { case access, cache, route, origin, bandwidth, limit, credential }

@@ -362,7 +362,7 @@ enum Settings {
     private static let bandwidth = Section(
         key: "bandwidth",
         meaning:
-            "How fast bytes come from origins and through tunnels. Of several limits all hold. What is stored is served without a limit.",
+            "How fast bytes come from origins and through tunnels. Of several limits all hold. What is stored is served without a limit; `limits.rules` has rates towards clients.",
         settings: [
             Setting(
                 "bandwidth.total", \.bandwidth.total, SettingKind<UInt64>.rate.orLeftOut, reload: .live,
@@ -471,6 +471,15 @@ enum Settings {
                 "limits.requests_per_connection_max", \.limits.requestsPerConnectionMax, .count(0...1_000_000_000),
                 reload: .live,
                 "The number of requests on one client connection before it is closed. With 0 there is no limit."),
+            Setting(
+                "limits.rules", \.limitPlan, .limitRules, reload: .live,
+                "What clients, users, groups or all together may have. All rules that match a request hold. limits.md explains them.",
+                example: [
+                    "rules:",
+                    "  - { name: each, per: client, requests: 50/s, burst: 200, connections: 100 }",
+                    "  - { name: students, match: { user: [ ann, bob ] }, per: user, concurrent: 8, bandwidth: 20MiB/s }",
+                    "  - { name: everybody, per: all, concurrent: 5000 }",
+                ], defaultMeaning: "none"),
         ])
 }
 

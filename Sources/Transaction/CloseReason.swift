@@ -32,6 +32,7 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case answerDamaged
     // Caused by Larder
     case tooManyClients
+    case tooManyOfClient
     case draining
     case stopped
 
@@ -83,6 +84,8 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
             "The answer broke off and could not be completed; the client learns it by the end of the connection."
         case .answerDamaged: "The stored response turned out to be damaged while it was being sent."
         case .tooManyClients: "`limits.clients_max` connections were open already."
+        case .tooManyOfClient:
+            "A rule of `limits.rules` allows so many connections, and the client, or all together, had them open already."
         case .draining: "Larder was stopping, and the answer under way was complete."
         case .stopped: "Larder stopped before the answer was complete."
         }

@@ -1,4 +1,5 @@
 package import Access
+package import Limiting
 
 /// Why Larder answers a request with an error of its own. The response, the log, the counters and the manual use this list.
 ///
@@ -21,6 +22,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case lengthRequired
     case requestTimeout
     case misdirected
+    case requestRateReached
+    case concurrencyReached
     // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
@@ -55,6 +58,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
+    case sharedLimitReached
     case transferCancelled
     case internalError
 
@@ -365,6 +369,26 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "too-many-tunnels", 503, "http_request_denied", .larder,
                 "The proxy has as many tunnels open as it may have at once. Try again in a moment.")
+        case .requestRateReached:
+            Row(
+                "request-rate-reached", 429, "http_request_denied", .policy,
+                """
+                This client has sent as many requests as it may in this time. Wait as long as Retry-After says, then try again. \
+                Downloads with fewer requests at once may help.
+                """)
+        case .concurrencyReached:
+            Row(
+                "concurrency-reached", 429, "http_request_denied", .policy,
+                """
+                This client has as many requests under way as it may at once. Try again when some of them have ended, or let the \
+                client send fewer at once.
+                """)
+        case .sharedLimitReached:
+            Row(
+                "shared-limit-reached", 503, "http_request_denied", .larder,
+                """
+                All clients of this proxy together have what they may at once. Wait as long as Retry-After says, then try again.
+                """)
         case .transferCancelled:
             Row(
                 "transfer-cancelled", 503, "http_request_denied", .larder,
@@ -403,6 +427,18 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 }
 
 extension Refusal {
+    /// A client's own limit is a 429, one that all share a 503: nothing that this client does differently would have helped.
+    package init(_ excess: LimitExcess) {
+        guard excess.bucket.subject.isOfClient else {
+            self = .sharedLimitReached
+            return
+        }
+        switch excess.figure {
+        case .requests: self = .requestRateReached
+        case .concurrent: self = .concurrencyReached
+        }
+    }
+
     package init(_ denial: Denial) {
         switch denial.reason {
         case .privateDestination, .adminServer: self = .destinationForbidden

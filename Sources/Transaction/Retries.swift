@@ -54,7 +54,7 @@ extension Refusal {
             .nextProxyLogIn, .nextProxyLogInIncomplete,
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
-            .transferCancelled, .internalError:
+            .transferCancelled, .internalError, .requestRateReached, .concurrencyReached, .sharedLimitReached:
             false
         }
     }

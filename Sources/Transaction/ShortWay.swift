@@ -1,5 +1,6 @@
 package import Access
 package import Caching
+package import Limiting
 package import Message
 import Rules
 
@@ -21,15 +22,17 @@ package final class ShortWay: Sendable {
     package let user: String?
     /// Nil: the rules have to look at each request.
     private let paths: HandlingOfPaths?
+    /// A path that matches one of these has limits of its own.
+    private let limitedPaths: [PathPattern]
 
     /// - Parameters:
     ///   - request: an allowed one, with the client and the identity of the connection.
     ///   - target: the target of `request`, in the head `bytes`.
     ///   - proof: how the request proved its identity. Nil if it did not have to: nobody must, or the connection has an identity.
-    ///   - settings: the number of the settings that `access` and `rules` belong to. It grows with whatever takes a decision back.
+    ///   - settings: the number of the settings that `access`, `rules` and `limits` belong to. It grows with whatever takes a decision back.
     package init(
         for request: AccessRequest, _ target: RequestTarget, _ bytes: borrowing Span<UInt8>, proof: ProvenCredentials?,
-        settings: UInt64, access: AccessPolicy, rules: CacheRules
+        settings: UInt64, access: AccessPolicy, rules: CacheRules, limits: LimitPlan = LimitPlan()
     ) {
         precondition(
             proof == nil || proof?.identity == request.identity, "a proof is of the identity that it is kept for")
@@ -40,7 +43,9 @@ package final class ShortWay: Sendable {
         port = target.port
         host = target.hostRange.map { bytes[$0] }
         user = request.identity?.name
-        paths = ShortWay.paths(like: request, access, rules)
+        limitedPaths = limits.pathsOfConcern(like: request)
+        paths =
+            limitedPaths.count <= CacheRules.exceptionsMax ? ShortWay.paths(like: request, access, rules) : nil
     }
 
     private static func paths(
@@ -71,7 +76,7 @@ package final class ShortWay: Sendable {
     /// How a response in memory may be served to a request that `concerns` accepts. Nil: the rules have to look at it.
     package func handling(of target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> CacheHandling? {
         guard let paths else { return nil }
-        guard !paths.exceptions.isEmpty else { return paths.handling }
+        guard !paths.exceptions.isEmpty || !limitedPaths.isEmpty else { return paths.handling }
         let pathAndQuery = target.pathRange
         var end = pathAndQuery.lowerBound
         while end < pathAndQuery.upperBound, bytes[end] != UInt8(ascii: "?") { end += 1 }
@@ -79,6 +84,7 @@ package final class ShortWay: Sendable {
         guard end > pathAndQuery.lowerBound else { return nil }
         let path = bytes.extracting(pathAndQuery.lowerBound..<end)
         for pattern in paths.exceptions where pattern.mayMatch(path) { return nil }
+        for pattern in limitedPaths where pattern.mayMatch(path) { return nil }
         return paths.handling
     }
 }

@@ -58,7 +58,7 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 enum Rooms {
     static let core: Set<String> = [
         "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting",
+        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting", "Limiting",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",

@@ -1,5 +1,6 @@
 import Access
 import Foundation
+import Limiting
 import ProgramUnderTest
 import Rules
 import Server
@@ -66,7 +67,11 @@ extension CloseReason {
         case .endOfBody: .endOfBody
         case .answerIncomplete: .answerIncomplete
         case .answerDamaged: .answerDamaged
-        case .tooManyClients: .tooManyClients
+        case .tooManyClients: .tooMany { $0.limits.clientsMax = 1 }
+        case .tooManyOfClient:
+            .tooMany {
+                $0.limitPlan = LimitPlan([LimitRule(name: "one", RuleConditions(), LimitTerms(connections: 1))])
+            }
         case .draining: .draining
         case .stopped: .stopped
         }
@@ -83,7 +88,8 @@ struct CloseReasonScenarios {
                 try s.stat(.closes, reason.name) == 1
             }
             // Each connection has one reason; those that are refused at once are not counted as accepted, nor as closed.
-            let refused = reason == .tooManyClients ? s.count(.clientConnectionsRefused) : 0
+            let refused =
+                reason == .tooManyClients || reason == .tooManyOfClient ? s.count(.clientConnectionsRefused) : 0
             // A connection's reason is counted first, and the connection when it is forgotten.
             try s.eventually("one reason per closed connection: \(s.count(.clientConnectionsClosed)) closed") {
                 CloseReason.allCases.reduce(0) { $0 + s.closes($1) } == s.count(.clientConnectionsClosed) + refused
@@ -286,15 +292,17 @@ extension Ending {
             return slow
         })
 
-    fileprivate static let tooManyClients = Ending(
-        configure: { configuration, _ in configuration.limits.clientsMax = 1 },
-        play: { s in
-            s.origin.expects("GET /a").replies(200, body: "a")
-            let first = try s.client()
-            try first.get("/a")
-            try s.client().expectClosed()
-            return first
-        })
+    fileprivate static func tooMany(_ limit: @escaping @Sendable (inout Configuration) -> Void) -> Ending {
+        Ending(
+            configure: { configuration, _ in limit(&configuration) },
+            play: { s in
+                s.origin.expects("GET /a").replies(200, body: "a")
+                let first = try s.client()
+                try first.get("/a")
+                try s.client().expectClosed()
+                return first
+            })
+    }
 
     fileprivate static let draining = Ending { s in
         let (asked, go) = (Gate("the origin was asked"), Gate("the origin may answer"))

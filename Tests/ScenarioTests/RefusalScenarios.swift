@@ -3,6 +3,7 @@ import Credentials
 import EventLoop
 import Foundation
 import Framing
+import Limiting
 import Message
 import ProgramUnderTest
 import Routing
@@ -139,6 +140,9 @@ extension Refusal {
                 s.origin.expects("GET /a").replies(200, "Content-Encoding: br", body: "x")
                 return try s.client().get("/a", "Authorization: Bearer \(text)")
             }
+        case .requestRateReached: .limit(.init(requests: TokenRate(1, per: .day)))
+        case .concurrencyReached: .limit(.init(concurrent: 1))
+        case .sharedLimitReached: .limit(.init(concurrent: 1), per: .all)
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
         case .transferCancelled: .transferCancelled
@@ -390,6 +394,15 @@ extension Provocation {
     fileprivate static let tooManyRequests = outside(
         configure: { configuration, _ in configuration.limits.exchangesMax = 1 },
         play: { try $0.answer(whileBusyWith: "/a") })
+
+    /// The second request meets a limit.
+    fileprivate static func limit(_ terms: LimitTerms, per scope: LimitScope = .client) -> Provocation {
+        outside(
+            configure: { configuration, _ in
+                configuration.limitPlan = LimitPlan([LimitRule(name: "small", RuleConditions(), per: scope, terms)])
+            },
+            play: { try $0.answer(whileBusyWith: "/a") })
+    }
 
     /// The origin's file is too young, or has no date.
     fileprivate static func minimumAge(_ age: String, _ fields: String...) -> Provocation {

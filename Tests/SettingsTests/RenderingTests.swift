@@ -69,6 +69,7 @@ struct RenderingTests {
 
     @Test(arguments: [
         "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+        "shared-lab",
     ])
     func `an example is valid, without a warning`(
         _ name: String

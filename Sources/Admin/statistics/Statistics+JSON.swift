@@ -33,6 +33,8 @@ extension Statistics {
             json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
             json.key("bandwidth_limits")
             json.array { for limit in bandwidthLimits { limit.write(to: &$0) } }
+            json.key("limits")
+            json.array { for bucket in limitBuckets { bucket.write(to: &$0) } }
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
         }
@@ -57,6 +59,19 @@ extension Statistics.BandwidthLimit {
             $0.member("rate", rate)
             $0.member("average", average)
             $0.member("flows", UInt64(flows))
+        }
+    }
+}
+
+extension Statistics.LimitBucketUsage {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("rule", rule)
+            $0.member("subject", subject)
+            $0.member("under_way", UInt64(max(0, underWay)))
+            $0.member("connections", UInt64(max(0, connections)))
+            $0.member("refused", refused)
+            $0.member("bytes", bytes)
         }
     }
 }

@@ -32,6 +32,8 @@ package struct Statistics: Sendable, Equatable {
     package var unverifiedOrigins: [UnverifiedOrigin] = []
     /// The limits of the rate that are used, the one with most bytes at the front.
     package var bandwidthLimits: [BandwidthLimit] = []
+    /// Of `limits.rules`.
+    package var limitBuckets: [LimitBucketUsage] = []
 
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
@@ -138,6 +140,18 @@ extension Statistics {
             self.average = average
             self.flows = flows
         }
+    }
+
+    package struct LimitBucketUsage: Sendable, Equatable {
+        /// The name of the rule.
+        package var rule: String
+        /// `client 192.0.2.1`, `user ann`, `group builders`, `all`.
+        package var subject: String
+        package var underWay: Int
+        package var connections: Int
+        package var refused: UInt64
+        /// Of bodies and tunnels, towards clients.
+        package var bytes: UInt64
     }
 
     package struct OriginDown: Sendable, Equatable {

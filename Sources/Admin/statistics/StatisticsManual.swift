@@ -120,6 +120,20 @@ package func renderStatisticsManual() -> String {
             ])
     text +=
         heading(
+            3, "Limits of clients, users and groups",
+            "each of `limits`: the buckets of `limits.rules` that are in use, those with most refusals at the front")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`rule`", "The name of the rule."],
+                ["`subject`", "`client ADDRESS`, `user NAME`, `group NAME`, or `all`."],
+                ["`under_way`", "Requests and tunnels under way. Counted where the rule has `concurrent`."],
+                ["`connections`", "Connections that are open. Counted where the rule has `connections`."],
+                ["`refused`", "Requests and connections refused."],
+                ["`bytes`", "Bytes of bodies and of tunnels that have ended, towards clients."],
+            ])
+    text +=
+        heading(
             3, "Origins that do not accept connections",
             "each of `origins_down`, the one that failed first at the front")
         + table(

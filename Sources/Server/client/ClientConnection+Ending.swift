@@ -21,6 +21,7 @@ extension ClientConnection {
             if exchange.leavesRequestUnread { closing = closing ?? .requestUnread }
         }
         exchange = nil
+        limits = nil
         if closing == nil && worker.isDraining { closing = .draining }
         if let closing { return linger(closing) }
         // Idle before the next request is read: `process` answers only where no answer is under way. If this is called from within `process`,
@@ -159,6 +160,7 @@ extension ClientConnection {
         let exchange = self.exchange
         self.exchange = nil
         exchange?.clientLeft()
+        limits = nil
         precondition(self.exchange == nil && delivery == nil, "nothing is sent on a connection that is gone")
         if let pins {
             self.pins = nil

@@ -87,10 +87,20 @@ extension ClientConnection {
         if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
             !record.mayYetBePersisted,
             case .serve(_, let ttl) = reuse(
-                of: record.cached.terms(under: handling), for: cache, now: worker.wallTime),
-            unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes)
+                of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {
-            return worker.counters.add(.hitsByEarlierDecision)
+            let limits = shortWayLimits
+            let length = method == .head ? 0 : record.body.length
+            guard limits?.countBrief(bytes: length, now: worker.loop.now.nanoseconds) ?? true else {
+                return unsafe answerUncommonRequest(bytes)
+            }
+            if unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes) {
+                limits?.payBrief(bytes: length, now: worker.loop.now.nanoseconds)
+                // The rest is sent when the socket has room; until then the request is under way.
+                if let limits, phase == .answering { self.limits = limits.enterAnyway() }
+                return worker.counters.add(.hitsByEarlierDecision)
+            }
+            limits?.uncountBrief()
         }
         unsafe begin(
             bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
@@ -124,7 +134,8 @@ extension ClientConnection {
         }
         shortWay = ShortWay(
             for: request.access, head.target, bytes.span, proof: proof, settings: settings, access: snapshot.access,
-            rules: snapshot.cacheRules)
+            rules: snapshot.cacheRules, limits: snapshot.limitPlan)
+        shortWayLimits = worker.limits(ofOthersLike: request, snapshot)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.

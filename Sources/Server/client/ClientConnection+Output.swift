@@ -119,14 +119,22 @@ extension ClientConnection {
         }
         // Hold the head back until the first piece has been made: if none can be, an error replaces the head.
         if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return writeQueued() }
+        // What is made of a body counts when it is made.
+        if limits != nil, delivery.isTranscoded, roomUnderLimits() == 0 {
+            return unsentBytes > 0 ? writeQueued() : .waiting
+        }
         var framing: [UInt8] = []
         let next = delivery.next(framing: &framing)
         if !framing.isEmpty { output.append(framing) }
         switch next {
         case .bytes(let count):
-            return write(bodyBytes: count, of: delivery)
+            guard limits != nil else { return write(bodyBytes: count, of: delivery) }
+            let room = roomUnderLimits()
+            guard room > 0 else { return unsentBytes > 0 ? writeQueued() : .waiting }
+            return write(bodyBytes: min(count, room), of: delivery)
         case .made(let count):
             account.bodyBytes += count
+            limits?.note(count)
             return unsentBytes > 0 ? writeQueued() : .progressed
         case .finished:
             if unsentBytes > 0 { return writeQueued() }
@@ -174,6 +182,14 @@ extension ClientConnection {
         }
     }
 
+    /// How many bytes of a body may be sent now. If there are none, `flush` is called when there is room.
+    private func roomUnderLimits() -> Int {
+        guard let limits else { return .max }
+        let worker = worker
+        let id = id
+        return limits.room(on: worker.loop) { [unowned worker] in worker.clients[id]?.flush() }
+    }
+
     private func writeQueued() -> Step { unsafe send(0, of: nil) { _ in 0 } }
 
     /// Sends what is queued, and behind it the bytes of the body, with one system call.
@@ -199,6 +215,7 @@ extension ClientConnection {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
+                limits?.note(ofBody)
                 precondition(ofBody <= limit, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }

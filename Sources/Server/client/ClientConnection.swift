@@ -92,6 +92,14 @@ final class ClientConnection: TimedObject {
         _modify { yield unsafe &uncheckedShortWay }
     }
     @exclusivity(unchecked) private var uncheckedShortWay: ShortWay?
+    /// The buckets of requests that take `shortWay`. Nil: no limit concerns them.
+    var shortWayLimits: RequestLimits? {
+        _read { yield unsafe uncheckedShortWayLimits }
+        _modify { yield unsafe &uncheckedShortWayLimits }
+    }
+    @exclusivity(unchecked) private var uncheckedShortWayLimits: RequestLimits?
+    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
+    var limits: HeldLimits?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0

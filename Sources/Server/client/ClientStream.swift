@@ -53,6 +53,12 @@ final class ClientStream {
     /// The place of the connection among those that `limits.clients_max` bounds.
     var clientPlace: Occupancy.Place { session.place }
 
+    /// The places of the request in the buckets of `limits.rules`, until its answer ends. Nil: no limit concerns it.
+    var limits: HeldLimits? {
+        get { session.limits }
+        set { session.limits = newValue }
+    }
+
     /// The access record of the request: what the log and the counters say about it.
     var account: Account {
         get { session.account }

@@ -240,7 +240,7 @@ extension Exchange {
             redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial, withheld: withheld,
             violation: stream.account.violation,
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
-            challenge: request.challenge ?? snapshot.authenticator?.challenge,
+            excess: excess, challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.program?.refused(.init(refusal, details: response.details))
         stream.begin {

@@ -3,6 +3,7 @@ import Caching
 import EventLoop
 import Forwarding
 import Framing
+import Limiting
 import Message
 import Releases
 import Routing
@@ -73,6 +74,8 @@ final class Exchange: FetchListener {
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// The limit that the request has met, if that is why it is refused.
+    var excess: LimitExcess?
     /// The release that the client does not get, if that is why the request is refused.
     var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.
@@ -211,6 +214,7 @@ final class Exchange: FetchListener {
     private func decide(resolved: Bool) -> RequestMachine.Action? {
         // Rules and closed networks do not concern the origin inside this process.
         if snapshot.isBuiltIn(request) { return machine.on(.verdict(.allow(rule: nil))) }
+        if !resolved, !snapshot.limitPlan.isEmpty, let refusal = meetsLimit() { return machine.on(.refused(refusal)) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }

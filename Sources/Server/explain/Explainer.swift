@@ -120,6 +120,7 @@ struct Explainer {
     }
 
     private mutating func access(resolved: Bool) -> RequestMachine.Event {
+        if !resolved, let refusal = limits() { return .refused(refusal) }
         if snapshot.access.isOpen && request.method != .connect {
             note("access", "rules", "no rules and no authentication: every request is allowed")
             return .verdict(examined(.allow(rule: nil)))

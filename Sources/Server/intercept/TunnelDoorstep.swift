@@ -43,6 +43,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     private var id = ConnectionID(slot: .max, generation: 0)
     private let place: Occupancy.Place
     private var tunnelPlace: Occupancy.Place?
+    /// What the CONNECT holds of the buckets of `limits.rules`. The requests inside hold their own.
+    private var limits: HeldLimits?
     private var account: Account
     private var stage = Stage.greeting
     private var transport: Transport?
@@ -77,7 +79,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         request: OwnedRequest
     ) {
         var account = Account()
-        let place = stream.clientPlace
+        let (place, limits) = (stream.clientPlace, stream.limits)
         let client = stream.surrender(&account)
         precondition(!client.transport.isSecured, "a tunnel inside an opened one names no origin of its own")
         worker.counters.add(.clientConnectionsAccepted)
@@ -86,6 +88,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         let doorstep = TunnelDoorstep(
             worker: worker, snapshot: snapshot, interceptor: interceptor, target: target, request: request,
             place: place, account: account, client: client)
+        doorstep.limits = limits
         doorstep.id = worker.doorsteps.insert(doorstep)
         doorstep.begin()
     }
@@ -344,7 +347,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         leave(.becameTunnel)
         TunnelOpener.relay(
             SurrenderedConnection(client, unread: received), account, worker: worker, origin: origin, greeting: [],
-            early: early, place: tunnelPlace, request: request)
+            early: early, place: tunnelPlace, limits: limits, connection: place.connectionLimits, request: request)
     }
 
     /// Closes the connection, because Larder stops or for what the client did.

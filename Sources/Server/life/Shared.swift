@@ -49,6 +49,10 @@ package final class Shared: Sendable {
     let withoutExpectations = Locked(ExpiringTable<Origin, Void>(lifetime: .seconds(3600), countMax: 1024))
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
+    /// How the limits of `limits.rules` are used.
+    package let limits = LimitTable()
+    /// What the log has said of connections over a limit.
+    let limitNews = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
     /// The tickets with which Larder logs in.

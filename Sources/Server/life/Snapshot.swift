@@ -2,6 +2,7 @@ package import Access
 package import Caching
 package import ClientSetup
 import Interception
+package import Limiting
 package import Message
 package import Routing
 package import Settings
@@ -37,6 +38,9 @@ package final class Snapshot: Sendable {
     /// A rule of `routes` names a credential.
     let routesHaveCredentials: Bool
     package let bandwidth: BandwidthPlan
+    package let limitPlan: LimitPlan
+    /// Whether some limit counts connections.
+    let countsConnections: Bool
     /// Whether any request can have a limit of the rate.
     let limitsBandwidth: Bool
     /// When requests to an origin fail without trying. Nil: never.
@@ -108,6 +112,8 @@ package final class Snapshot: Sendable {
         routesHaveCredentials = routes.hasCredentials
         self.scripts = scripts
         bandwidth = configuration.bandwidth
+        limitPlan = configuration.limitPlan
+        countsConnections = limitPlan.countsConnections
         limitsBandwidth = !bandwidth.isUnlimited || configuration.origins.contains { $0.bandwidth != nil }
         originCircuit = configuration.circuit.terms
         tls = try TLSContexts(configuration.tls, originTLS, after: earlier?.tls)

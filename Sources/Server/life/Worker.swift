@@ -76,7 +76,7 @@ import Synchronization
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
     struct Scratch {
         var limits = Limits()
-        /// Whether no authentication, no access rule and no cache rule has to look at a request.
+        /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.
         var isOpen = false
         /// Grows with whatever takes decisions about clients back: a reload, and a client that begins to have to wait.
         var settingsNumber: UInt64 = 0
@@ -173,10 +173,10 @@ import Synchronization
         listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
     }
 
-    /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
+    /// Takes an accepted connection. It is closed at once if the worker is draining or a limit of connections is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
     func accept(_ transport: consuming Transport, from peer: IPAddress?) {
-        guard let place = takePlace() else { return }
+        guard let place = takePlace(for: peer) else { return }
         let isAdmitted = snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
         accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted), place)
@@ -190,9 +190,21 @@ import Synchronization
     }
 
     /// The place of a new client connection. Nil if it is to be closed at once.
-    private func takePlace() -> Occupancy.Place? {
+    private func takePlace(_ limits: ConnectionLimits? = nil) -> Occupancy.Place? {
         guard !isDraining else { return refuseConnection(.draining) }
-        return shared.clients.take(limit: snapshot.limits.clientsMax) ?? refuseConnection(.tooManyClients)
+        return shared.clients.take(limit: snapshot.limits.clientsMax, with: limits)
+            ?? refuseConnection(.tooManyClients)
+    }
+
+    /// The same under `limits.rules`.
+    private func takePlace(for peer: IPAddress?) -> Occupancy.Place? {
+        guard snapshot.countsConnections else { return takePlace() }
+        switch connectionLimits(of: peer) {
+        case .success(let limits): return takePlace(limits)
+        case .failure(let refusal):
+            note(refusal)
+            return refuseConnection(.tooManyOfClient)
+        }
     }
 
     private func refuseConnection(_ reason: CloseReason) -> Occupancy.Place? {
@@ -269,6 +281,7 @@ import Synchronization
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
             snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
+            && snapshot.limitPlan.isEmpty
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)

@@ -108,7 +108,7 @@ package final class RunningProxy: AdministeredProxy {
             .sorted { ($1.refused, $1.bytes) < ($0.refused, $0.bytes) }.prefix(RunningProxy.refusalsShownMax).map {
                 Statistics.LimitBucketUsage(
                     rule: $0.bucket.rule, subject: $0.bucket.subject.description, underWay: $0.underWay,
-                    connections: $0.connections, refused: $0.refused, bytes: $0.bytes)
+                    connections: $0.connections, refused: $0.refused, bytes: $0.bytes, spent: $0.spent)
             }
         let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in

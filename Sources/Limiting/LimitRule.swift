@@ -37,14 +37,26 @@ package struct LimitTerms: Equatable, Sendable {
     package var connections: Int?
     /// Towards clients, in bytes per second.
     package var bandwidth: UInt64?
+    package var budget: ByteBudget?
+    /// The longest body of a request, in bytes.
+    package var requestBody: UInt64?
+    /// The longest request, head and body, in bytes.
+    package var requestSize: UInt64?
+    /// The longest body of a response, in bytes.
+    package var responseBody: UInt64?
 
     package init(
-        requests: TokenRate? = nil, concurrent: Int? = nil, connections: Int? = nil, bandwidth: UInt64? = nil
+        requests: TokenRate? = nil, concurrent: Int? = nil, connections: Int? = nil, bandwidth: UInt64? = nil,
+        budget: ByteBudget? = nil, requestBody: UInt64? = nil, requestSize: UInt64? = nil, responseBody: UInt64? = nil
     ) {
         self.requests = requests
         self.concurrent = concurrent
         self.connections = connections
         self.bandwidth = bandwidth
+        self.budget = budget
+        self.requestBody = requestBody
+        self.requestSize = requestSize
+        self.responseBody = responseBody
     }
 
     package var isEmpty: Bool { self == LimitTerms() }

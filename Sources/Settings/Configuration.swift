@@ -28,6 +28,8 @@ package struct Configuration: Sendable, Equatable {
     package var limits = Limits()
     /// `limits.rules`
     package var limitPlan = LimitPlan()
+    /// `limits.budgets_file`. Nil: budgets begin anew when Larder starts.
+    package var budgetsFile: String?
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
     package var origins: [OriginRule] = []

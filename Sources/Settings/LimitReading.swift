@@ -81,7 +81,10 @@ private func readLimitRule(
 }
 
 /// The keys of `LimitTerms`.
-private let limitFigures = ["requests", "burst", "concurrent", "connections", "bandwidth"]
+private let limitFigures = [
+    "requests", "burst", "concurrent", "connections", "bandwidth", "budget", "request_body", "request_size",
+    "response_body",
+]
 
 private func readLimitTerms(_ reader: inout MappingReader) -> LimitTerms {
     var terms = LimitTerms()
@@ -94,6 +97,10 @@ private func readLimitTerms(_ reader: inout MappingReader) -> LimitTerms {
     terms.concurrent = reader.value("concurrent", SettingKind<Int>.count(1...1_000_000))
     terms.connections = reader.value("connections", SettingKind<Int>.count(1...1_000_000))
     terms.bandwidth = reader.value("bandwidth", SettingKind<UInt64>.rate)
+    terms.budget = reader.value("budget", SettingKind<ByteBudget>.budget)
+    terms.requestBody = reader.value("request_body", SettingKind<UInt64>.size(1...1 << 50))
+    terms.requestSize = reader.value("request_size", SettingKind<UInt64>.size(1...1 << 50))
+    terms.responseBody = reader.value("response_body", SettingKind<UInt64>.size(1...1 << 50))
     return terms
 }
 
@@ -109,5 +116,24 @@ extension SettingKind where Value == TokenRate {
                 else { return nil }
                 return TokenRate(UInt64(count), per: period)
             }, render: { $0.text }, hint: { Int($0) == nil ? nil : "a rate needs its time: \($0)/s, \($0)/m" })
+    }
+}
+
+extension SettingKind where Value == ByteBudget {
+    /// `{ bytes: 10GiB, every: day, count: both }`
+    static var budget: SettingKind {
+        let allowed = "keys such as bytes: 10GiB and every: day"
+        return SettingKind(
+            allowed: allowed,
+            read: { node, problems in
+                guard var reader = MappingReader(node, expected: allowed, problems: &problems) else { return nil }
+                let bytes = reader.requiredValue("bytes", SettingKind<UInt64>.size(1...1 << 60))
+                let window = reader.requiredValue("every", SettingKind<ByteBudget.Window>.choice)
+                let counts = reader.value("count", SettingKind<ByteBudget.Direction>.choice)
+                guard reader.finish("key", into: &problems), let bytes, let window else { return nil }
+                return ByteBudget(bytes, every: window, counts: counts ?? .download)
+            },
+            render: { "{ bytes: \(renderSize($0.bytes)), every: \($0.window.rawValue), count: \($0.counts.rawValue) }" }
+        )
     }
 }

@@ -480,6 +480,10 @@ enum Settings {
                     "  - { name: students, match: { user: [ ann, bob ] }, per: user, concurrent: 8, bandwidth: 20MiB/s }",
                     "  - { name: everybody, per: all, concurrent: 5000 }",
                 ], defaultMeaning: "none"),
+            Setting(
+                "limits.budgets_file", \.budgetsFile, SettingKind<String>.path("a file").orLeftOut, reload: .live,
+                "Where Larder keeps what has been used of budgets, so that a restart does not refill them.",
+                example: ["budgets_file: /var/lib/larder/budgets"], defaultMeaning: "none"),
         ])
 }
 

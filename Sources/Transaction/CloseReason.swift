@@ -30,6 +30,7 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case endOfBody
     case answerIncomplete
     case answerDamaged
+    case answerTooLong
     // Caused by Larder
     case tooManyClients
     case tooManyOfClient
@@ -83,6 +84,8 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .answerIncomplete:
             "The answer broke off and could not be completed; the client learns it by the end of the connection."
         case .answerDamaged: "The stored response turned out to be damaged while it was being sent."
+        case .answerTooLong:
+            "The body of an answer, whose length was not known, became longer than `response_body` of a rule of `limits.rules` allows."
         case .tooManyClients: "`limits.clients_max` connections were open already."
         case .tooManyOfClient:
             "A rule of `limits.rules` allows so many connections, and the client, or all together, had them open already."

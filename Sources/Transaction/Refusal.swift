@@ -24,6 +24,9 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case misdirected
     case requestRateReached
     case concurrencyReached
+    case budgetSpent
+    case contentTooLarge
+    case responseTooLarge
     // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
@@ -383,6 +386,21 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 This client has as many requests under way as it may at once. Try again when some of them have ended, or let the \
                 client send fewer at once.
                 """)
+        case .budgetSpent:
+            Row(
+                "budget-spent", 429, "http_request_denied", .policy,
+                """
+                This client has used up the bytes that it may have in this hour, day or week. Wait as long as Retry-After says, then \
+                try again, or ask the administrator of the proxy.
+                """)
+        case .contentTooLarge:
+            Row(
+                "content-too-large", 413, "http_request_error", .policy,
+                "The request is longer than the administrator of this proxy allows here.")
+        case .responseTooLarge:
+            Row(
+                "response-too-large", 502, "http_response_body_size", .policy,
+                "The response is longer than the administrator of this proxy allows here.")
         case .sharedLimitReached:
             Row(
                 "shared-limit-reached", 503, "http_request_denied", .larder,
@@ -429,13 +447,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 extension Refusal {
     /// A client's own limit is a 429, one that all share a 503: nothing that this client does differently would have helped.
     package init(_ excess: LimitExcess) {
-        guard excess.bucket.subject.isOfClient else {
-            self = .sharedLimitReached
-            return
-        }
+        let isOwn = excess.bucket.subject.isOfClient
         switch excess.figure {
-        case .requests: self = .requestRateReached
-        case .concurrent: self = .concurrencyReached
+        case .requests: self = isOwn ? .requestRateReached : .sharedLimitReached
+        case .concurrent: self = isOwn ? .concurrencyReached : .sharedLimitReached
+        case .budget: self = isOwn ? .budgetSpent : .sharedLimitReached
+        case .requestBody, .requestSize: self = .contentTooLarge
+        case .responseBody: self = .responseTooLarge
         }
     }
 

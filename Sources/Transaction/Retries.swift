@@ -54,7 +54,8 @@ extension Refusal {
             .nextProxyLogIn, .nextProxyLogInIncomplete,
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
-            .transferCancelled, .internalError, .requestRateReached, .concurrencyReached, .sharedLimitReached:
+            .transferCancelled, .internalError, .requestRateReached, .concurrencyReached, .sharedLimitReached,
+            .budgetSpent, .contentTooLarge, .responseTooLarge:
             false
         }
     }

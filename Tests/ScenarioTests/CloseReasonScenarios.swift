@@ -67,6 +67,7 @@ extension CloseReason {
         case .endOfBody: .endOfBody
         case .answerIncomplete: .answerIncomplete
         case .answerDamaged: .answerDamaged
+        case .answerTooLong: .answerTooLong
         case .tooManyClients: .tooMany { $0.limits.clientsMax = 1 }
         case .tooManyOfClient:
             .tooMany {
@@ -290,6 +291,21 @@ extension Ending {
             #expect(try client.get("/other").isWhole)
             _ = try slow.reader.untilEnd()
             return slow
+        })
+
+    fileprivate static let answerTooLong = Ending(
+        configure: { configuration, _ in
+            configuration.limitPlan = LimitPlan([
+                LimitRule(name: "small", RuleConditions(), LimitTerms(responseBody: 3))
+            ])
+        }, isLogged: true,
+        play: { s in
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n")
+            let client = try s.client()
+            let answer = try client.get("/a")
+            #expect(!answer.isWhole && answer.text == "fou", "\(answer)")
+            return client
         })
 
     fileprivate static func tooMany(_ limit: @escaping @Sendable (inout Configuration) -> Void) -> Ending {

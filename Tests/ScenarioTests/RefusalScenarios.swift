@@ -142,6 +142,18 @@ extension Refusal {
             }
         case .requestRateReached: .limit(.init(requests: TokenRate(1, per: .day)))
         case .concurrencyReached: .limit(.init(concurrent: 1))
+        case .budgetSpent: .spentBudget
+        case .contentTooLarge:
+            .outside(
+                configure: { configuration, _ in configuration.limit(LimitTerms(requestBody: 3)) },
+                play: { try $0.client().request("POST", "/a", body: "four") })
+        case .responseTooLarge:
+            .outside(
+                configure: { configuration, _ in configuration.limit(LimitTerms(responseBody: 3)) },
+                play: { s in
+                    s.origin.expects("GET /a").replies(200, body: "four")
+                    return try s.client().get("/a")
+                })
         case .sharedLimitReached: .limit(.init(concurrent: 1), per: .all)
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
@@ -186,6 +198,12 @@ struct RefusalScenarios {
                 #expect(lines.contains { $0.contains(expected) }, "\(lines)")
             }
         }
+    }
+}
+
+extension Configuration {
+    fileprivate mutating func limit(_ terms: LimitTerms, per scope: LimitScope = .client) {
+        limitPlan = LimitPlan([LimitRule(name: "small", RuleConditions(), per: scope, terms)])
     }
 }
 
@@ -398,11 +416,18 @@ extension Provocation {
     /// The second request meets a limit.
     fileprivate static func limit(_ terms: LimitTerms, per scope: LimitScope = .client) -> Provocation {
         outside(
-            configure: { configuration, _ in
-                configuration.limitPlan = LimitPlan([LimitRule(name: "small", RuleConditions(), per: scope, terms)])
-            },
+            configure: { configuration, _ in configuration.limit(terms, per: scope) },
             play: { try $0.answer(whileBusyWith: "/a") })
     }
+
+    fileprivate static let spentBudget = outside(
+        configure: { configuration, _ in configuration.limit(LimitTerms(budget: ByteBudget(1, every: .week))) },
+        play: { s in
+            s.origin.expects("GET /a").replies(200, body: "a")
+            let client = try s.client()
+            #expect(try client.get("/a").text == "a")
+            return try client.get("/a")
+        })
 
     /// The origin's file is too young, or has no date.
     fileprivate static func minimumAge(_ age: String, _ fields: String...) -> Provocation {

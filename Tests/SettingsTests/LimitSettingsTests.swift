@@ -22,6 +22,21 @@ import Testing
                 == LimitTerms(requests: TokenRate(50, per: .minute, burst: 7), concurrent: 3, bandwidth: 1 << 20))
     }
 
+    @Test func `budgets and sizes`() throws {
+        let rule = try #require(
+            try read(
+                "[ { name: a, budget: { bytes: 10GiB, every: day, count: both }, request_body: 10MiB, request_size: 11MiB, response_body: 1GiB } ]"
+            ).plan?.rules.first)
+        #expect(rule.terms.budget == ByteBudget(10 << 30, every: .day, counts: .both))
+        #expect(rule.terms.requestBody == 10 << 20 && rule.terms.requestSize == 11 << 20)
+        #expect(rule.terms.responseBody == 1 << 30)
+        let short = try read("[ { name: a, budget: { bytes: 1GiB, every: week } } ]").plan?.rules.first
+        #expect(short?.terms.budget?.counts == .download)
+        #expect(
+            try load("limits: { budgets_file: /var/lib/larder/budgets }").configuration?.budgetsFile
+                == "/var/lib/larder/budgets")
+    }
+
     @Test func `a rule is for each client unless it says otherwise, and its burst is its rate`() throws {
         let rule = try #require(try read("[ { name: a, requests: 5/s } ]").plan?.rules.first)
         #expect(rule.scope == .client && rule.conditions.isEverything && rule.terms.requests?.burst == 5)
@@ -42,6 +57,10 @@ import Testing
         ("[ { name: a, requests: 0/s } ]", "a number from 1 to 1000000 per s, m, h or d"),
         ("[ { name: a, requests: 5/w } ]", "a number from 1 to 1000000 per s, m, h or d"),
         ("[ { name: a, burst: 5 } ]", "burst needs requests"),
+        ("[ { name: a, budget: { every: day } } ]", "bytes is missing"),
+        ("[ { name: a, budget: { bytes: 1GiB, every: dya } } ]", "did you mean day?"),
+        ("[ { name: a, budget: { bytes: 1GiB } } ]", "every is missing"),
+        ("[ { name: a, request_body: 0 } ]", "a size from 1"),
         ("[ { name: a, per: clients, requests: 5/s } ]", "did you mean client?"),
         ("[ { name: a, reqests: 5/s } ]", "did you mean requests?"),
         ("[ { name: a, requests: 5/s }, { name: a, requests: 6/s } ]", "the name a is used twice"),

@@ -72,6 +72,7 @@ extension Statistics.LimitBucketUsage {
             $0.member("connections", UInt64(max(0, connections)))
             $0.member("refused", refused)
             $0.member("bytes", bytes)
+            $0.member("spent", spent)
         }
     }
 }

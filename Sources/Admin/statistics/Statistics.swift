@@ -152,6 +152,8 @@ extension Statistics {
         package var refused: UInt64
         /// Of bodies and tunnels, towards clients.
         package var bytes: UInt64
+        /// Bytes of a budget, used in the present window.
+        package var spent: UInt64
     }
 
     package struct OriginDown: Sendable, Equatable {

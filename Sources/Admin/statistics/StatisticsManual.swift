@@ -131,6 +131,7 @@ package func renderStatisticsManual() -> String {
                 ["`connections`", "Connections that are open. Counted where the rule has `connections`."],
                 ["`refused`", "Requests and connections refused."],
                 ["`bytes`", "Bytes of bodies and of tunnels that have ended, towards clients."],
+                ["`spent`", "Bytes used of a budget, in its present hour, day or week."],
             ])
     text +=
         heading(

@@ -91,11 +91,15 @@ extension ClientConnection {
         {
             let limits = shortWayLimits
             let length = method == .head ? 0 : record.body.length
-            guard limits?.countBrief(bytes: length, now: worker.loop.now.nanoseconds) ?? true else {
+            guard
+                limits?.countBrief(
+                    bytes: length, now: worker.loop.now.nanoseconds, wall: worker.wallTime.secondsSinceEpoch) ?? true
+            else {
                 return unsafe answerUncommonRequest(bytes)
             }
             if unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes) {
-                limits?.payBrief(bytes: length, now: worker.loop.now.nanoseconds)
+                limits?.payBrief(
+                    bytes: length, now: worker.loop.now.nanoseconds, wall: worker.wallTime.secondsSinceEpoch)
                 // The rest is sent when the socket has room; until then the request is under way.
                 if let limits, phase == .answering { self.limits = limits.enterAnyway() }
                 return worker.counters.add(.hitsByEarlierDecision)

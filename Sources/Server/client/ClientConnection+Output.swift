@@ -131,10 +131,13 @@ extension ClientConnection {
             guard limits != nil else { return write(bodyBytes: count, of: delivery) }
             let room = roomUnderLimits()
             guard room > 0 else { return unsentBytes > 0 ? writeQueued() : .waiting }
-            return write(bodyBytes: min(count, room), of: delivery)
+            let left = bytesLeftUnderLimits
+            guard left > 0 else { return breakTooLong() }
+            return write(bodyBytes: min(count, room, left), of: delivery)
         case .made(let count):
             account.bodyBytes += count
-            limits?.note(count)
+            limits?.note(count, at: worker.wallTime.secondsSinceEpoch)
+            if limits != nil, bytesLeftUnderLimits < 0 { return breakTooLong() }
             return unsentBytes > 0 ? writeQueued() : .progressed
         case .finished:
             if unsentBytes > 0 { return writeQueued() }
@@ -190,6 +193,18 @@ extension ClientConnection {
         return limits.room(on: worker.loop) { [unowned worker] in worker.clients[id]?.flush() }
     }
 
+    /// How many bytes more the body of an answer may have.
+    private var bytesLeftUnderLimits: Int {
+        guard let max = limits?.responseBodyMax else { return .max }
+        return Int(clamping: max) - account.bodyBytes
+    }
+
+    /// Breaks off a body of unknown length that is longer than a limit allows, so that the client sees that it is incomplete.
+    private func breakTooLong() -> Step {
+        exchange?.markBroken()
+        return .failed(.answerTooLong)
+    }
+
     private func writeQueued() -> Step { unsafe send(0, of: nil) { _ in 0 } }
 
     /// Sends what is queued, and behind it the bytes of the body, with one system call.
@@ -215,7 +230,7 @@ extension ClientConnection {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
-                limits?.note(ofBody)
+                limits?.note(ofBody, at: worker.wallTime.secondsSinceEpoch)
                 precondition(ofBody <= limit, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }

@@ -35,6 +35,7 @@ extension Exchange {
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
             ownFields: fields(of: released, released === record ? ownFields : nil))
+        if hasRefused(answer.delivery) { return }
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
@@ -94,6 +95,7 @@ extension Exchange {
         guard mayPass(response) else { return }
         if snapshot.followsRedirects, hasFollowed(response.status, response.fields) { return }
         let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
+        if hasRefused(delivery) { return }
         guard let detour else { return begin(response, head, delivery) }
         begin(response.with(detour.fields(response.fields)), head, delivery)
     }

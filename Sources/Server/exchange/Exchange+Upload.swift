@@ -1,4 +1,5 @@
 import Framing
+import Limiting
 import Message
 import Transaction
 
@@ -40,7 +41,12 @@ extension Exchange {
     func uploadMore() {
         guard isUploading, let fetch, let body = stream.body else { return }
         do throws(FramingError) {
-            let wantsMore = unsafe try body.take { unsafe fetch.sendBody($0) }
+            var excess: LimitExcess?
+            let wantsMore = unsafe try body.take { bytes in
+                excess = noteUploaded(bytes.count)
+                return unsafe excess == nil ? fetch.sendBody(bytes) : true
+            }
+            if let excess { return cutUpload(excess) }
             guard isUploading else { return }
             if body.isTaken {
                 // Before the end is sent. `drained` may still ask for more later, and finds nothing left to send.
@@ -58,8 +64,18 @@ extension Exchange {
         }
     }
 
+    /// The body of the request is longer than a limit allows. The origin must not take what it has for all of it.
+    private func cutUpload(_ excess: LimitExcess) {
+        stream.closeAfterwards(.requestUnread)
+        cancelUpload()
+        guard !isAnswered else { return stream.reset(.requestUnread) }
+        self.excess = excess
+        refuse(Refusal(excess))
+    }
+
     private func cancelUpload() {
         isUploading = false
+        fetch?.cutsRequest = true
         detachFetch()
     }
 

@@ -76,6 +76,8 @@ final class Exchange: FetchListener {
     var denial: Denial?
     /// The limit that the request has met, if that is why it is refused.
     var excess: LimitExcess?
+    /// Content of the request, as far as it has been taken. Counted where a limit concerns the request.
+    var uploadedBytes: UInt64 = 0
     /// The release that the client does not get, if that is why the request is refused.
     var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.

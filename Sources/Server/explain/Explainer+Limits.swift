@@ -1,5 +1,6 @@
 import EventLoop
 import Limiting
+import Message
 import Transaction
 
 extension Explainer {
@@ -25,6 +26,10 @@ extension LimitAccount {
         if let rate = terms.requests, usage.tokens == 0 {
             return LimitExcess(bucket, .requests(rate), wait: wait(rate, now: now))
         }
+        let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
+        if let budget = terms.budget, isSpent(budget, wall: wall) {
+            return LimitExcess(bucket, .budget(budget), wait: UInt64(windowLeft(wall: wall)) * 1_000_000_000)
+        }
         if let count = terms.concurrent, usage.underWay >= count {
             return LimitExcess(bucket, .concurrent(count), wait: 0)
         }
@@ -40,6 +45,12 @@ extension LimitAccount {
         }
         if let count = terms.concurrent { parts.append("\(usage.underWay) of \(count) under way") }
         if let rate = terms.bandwidth { parts.append("\(rate) bytes per second to clients") }
+        if let budget = terms.budget {
+            parts.append("\(usage.spent) of \(budget.bytes) bytes used in this \(budget.window.rawValue)")
+        }
+        if let bytes = terms.requestBody { parts.append("requests with at most \(bytes) bytes of content") }
+        if let bytes = terms.requestSize { parts.append("requests of at most \(bytes) bytes") }
+        if let bytes = terms.responseBody { parts.append("responses with at most \(bytes) bytes of content") }
         return parts.joined(separator: ", ")
     }
 }

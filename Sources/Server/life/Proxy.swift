@@ -86,6 +86,7 @@ package final class Proxy: Sendable {
             zones: zones, hasher: hasher,
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
         shared.cookies.adopt(configuration.cookieJars)
+        shared.budgets.adopt(configuration.budgetsFile)
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         do {
             try proxy.startWorkers(snapshot)
@@ -283,6 +284,7 @@ package final class Proxy: Sendable {
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
         shared.cookies.adopt(snapshot.configuration.cookieJars)
+        shared.budgets.adopt(snapshot.configuration.budgetsFile)
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones
@@ -320,6 +322,7 @@ package final class Proxy: Sendable {
         shared.pool.shutdown()
         shared.tickets.close()
         shared.cookies.close()
+        shared.budgets.close()
         shared.accessLog.stop()
     }
 }

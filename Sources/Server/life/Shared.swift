@@ -51,6 +51,7 @@ package final class Shared: Sendable {
     package let bandwidth = Locked(BandwidthLedger())
     /// How the limits of `limits.rules` are used.
     package let limits = LimitTable()
+    let budgets: BudgetShelf
     /// What the log has said of connections over a limit.
     let limitNews = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
     /// Which origins refuse the credentials of Larder.
@@ -88,6 +89,7 @@ package final class Shared: Sendable {
     }
 
     init(zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink) {
+        budgets = BudgetShelf(limits)
         self.zones = zones
         self.pool = pool
         self.accessLog = accessLog

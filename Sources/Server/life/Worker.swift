@@ -334,7 +334,10 @@ import Synchronization
         gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
         origins.closeOutdatedLogIns(snapshot.secrets)
-        if number == 0 { shared.cookies.tend(on: shared.pool) }
+        if number == 0 {
+            shared.cookies.tend(on: shared.pool)
+            shared.budgets.tend(on: shared.pool, now: uptime)
+        }
         guard let gaugeTimer, !isDraining else { return }
         timers.schedule(gaugeTimer, after: .seconds(1))
     }

@@ -15,12 +15,19 @@ package final class LimitAccount: Sendable {
     private let connections = Atomic<Int>(0)
     private let refused = Atomic<UInt64>(0)
     private let moved = Atomic<UInt64>(0)
+    /// Of a budget, in the present window.
+    private let spent = Atomic<UInt64>(0)
+    /// In seconds since 1970.
+    private let windowEnd = Atomic<Int64>(0)
 
     init(_ bucket: LimitBucket) { self.bucket = bucket }
 
     /// Whether a new account would be the same.
-    func isAtRest(now: UInt64) -> Bool {
-        full.load(ordering: .relaxed) <= now && due.load(ordering: .relaxed) <= now
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func isAtRest(now: UInt64, wall: Int64) -> Bool {
+        (spent.load(ordering: .relaxed) == 0 || wall >= windowEnd.load(ordering: .relaxed))
+            && full.load(ordering: .relaxed) <= now && due.load(ordering: .relaxed) <= now
             && flows.load(ordering: .relaxed) == 0 && underWay.load(ordering: .relaxed) == 0
             && connections.load(ordering: .relaxed) == 0
     }
@@ -94,6 +101,44 @@ package final class LimitAccount: Sendable {
 
     func note(moved count: Int) { moved.wrappingAdd(UInt64(count), ordering: .relaxed) }
 
+    // MARK: budgets
+
+    /// Begins the window of a time, if it has not begun. Bytes that another thread counts at this very moment may belong to either.
+    @inline(__always)
+    private func turn(_ window: ByteBudget.Window, wall: Int64) {
+        let end = windowEnd.load(ordering: .relaxed)
+        guard wall >= end else { return }
+        let next = window.end(of: wall)
+        if windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged {
+            spent.store(0, ordering: .relaxed)
+        }
+    }
+
+    func spend(_ budget: ByteBudget, _ count: Int, wall: Int64) {
+        turn(budget.window, wall: wall)
+        spent.wrappingAdd(UInt64(count), ordering: .relaxed)
+    }
+
+    @inline(__always)
+    func isSpent(_ budget: ByteBudget, wall: Int64) -> Bool {
+        turn(budget.window, wall: wall)
+        return spent.load(ordering: .relaxed) >= budget.bytes
+    }
+
+    /// In seconds.
+    func windowLeft(wall: Int64) -> Int64 { max(1, windowEnd.load(ordering: .relaxed) - wall) }
+
+    /// Nil if nothing is used of the present window.
+    func budgetUse(wall: Int64) -> BudgetUse? {
+        let (spent, end) = (spent.load(ordering: .relaxed), windowEnd.load(ordering: .relaxed))
+        return spent == 0 || wall >= end ? nil : BudgetUse(bucket, windowEnd: end, spent: spent)
+    }
+
+    func restore(_ use: BudgetUse) {
+        windowEnd.store(use.windowEnd, ordering: .relaxed)
+        spent.store(use.spent, ordering: .relaxed)
+    }
+
     // MARK: seen from outside
 
     package struct Usage: Sendable, Equatable {
@@ -104,6 +149,8 @@ package final class LimitAccount: Sendable {
         package var refused: UInt64 = 0
         /// Bytes of bodies and tunnels towards clients, since the bucket is in use.
         package var bytes: UInt64 = 0
+        /// Bytes of a budget that are used of the present window.
+        package var spent: UInt64 = 0
         /// Tokens that are left. Nil: not limited.
         package var tokens: UInt64?
     }
@@ -113,7 +160,7 @@ package final class LimitAccount: Sendable {
         Usage(
             bucket: bucket, underWay: underWay.load(ordering: .relaxed),
             connections: connections.load(ordering: .relaxed), refused: refused.load(ordering: .relaxed),
-            bytes: moved.load(ordering: .relaxed),
+            bytes: moved.load(ordering: .relaxed), spent: spent.load(ordering: .relaxed),
             tokens: terms?.requests?.left(full: full.load(ordering: .relaxed), now: now))
     }
 }

@@ -37,12 +37,23 @@ package final class LimitTable: Sendable {
     private func sweep(_ state: inout State, now: UInt64) {
         guard now >= state.nextSweep else { return }
         state.nextSweep = now + LimitTable.sweepInterval
-        let atRest = state.accounts.values.filter { $0.isAtRest(now: now) }.map(\.bucket)
+        let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
+        let atRest = state.accounts.values.filter { $0.isAtRest(now: now, wall: wall) }.map(\.bucket)
         for bucket in atRest {
             // Taken out, so that the reference in the table does not count.
             guard var account = state.accounts.removeValue(forKey: bucket) else { continue }
             if !isKnownUniquelyReferenced(&account) { state.accounts[bucket] = account }
         }
+    }
+
+    /// What is used of budgets, in windows that have not ended.
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func budgetUses(wall: Int64) -> [BudgetUse] { accounts.compactMap { $0.budgetUse(wall: wall) } }
+
+    /// Takes what was used of budgets before a restart. Windows that have ended are left out.
+    func restore(_ uses: [BudgetUse], wall: Int64) {
+        for use in uses.prefix(countMax) where use.windowEnd > wall { account(of: use.bucket, now: 0).restore(use) }
     }
 
     package var accounts: [LimitAccount] { state.withLock { Array($0.accounts.values) } }

@@ -12,6 +12,10 @@ final class RequestLimits {
     private let shares: [Share]
     /// Whether bytes are held to a rate.
     let isPaced: Bool
+    /// Whether bytes of a tunnel may end it.
+    let hasBudget: Bool
+    /// The longest body of a response, in bytes. Nil: there is no limit.
+    let responseBodyMax: UInt64?
 
     init(_ uses: [LimitUse], _ table: LimitTable, now: UInt64) {
         shares = uses.map { use in
@@ -20,6 +24,8 @@ final class RequestLimits {
                 pace: use.terms.bandwidth.map { PacedRate($0) })
         }
         isPaced = shares.contains { $0.pace != nil }
+        hasBudget = shares.contains { $0.terms.budget != nil }
+        responseBodyMax = shares.compactMap(\.terms.responseBody).min()
     }
 
     // MARK: a request that is decided about
@@ -27,9 +33,11 @@ final class RequestLimits {
     /// Counts a request and gives it its places.
     ///
     /// - Returns: the limit that it has met. Nothing is counted then.
-    func admit(now: UInt64) -> Result<HeldLimits, LimitRefusal> {
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func admit(now: UInt64, wall: Int64) -> Result<HeldLimits, LimitRefusal> {
         for (index, share) in shares.enumerated() {
-            guard let figure = met(share, now: now) else { continue }
+            guard let figure = met(share, now: now, wall: wall) else { continue }
             for earlier in shares[..<index] { giveBack(earlier) }
             share.account.noteRefusal()
             return .failure(LimitRefusal(excess: LimitExcess(share.account.bucket, figure.figure, wait: figure.wait)))
@@ -38,7 +46,10 @@ final class RequestLimits {
     }
 
     /// Takes token and place of one bucket. Returns what stands in the way; nothing is taken then.
-    private func met(_ share: Share, now: UInt64) -> (figure: LimitExcess.Figure, wait: UInt64)? {
+    private func met(_ share: Share, now: UInt64, wall: Int64) -> (figure: LimitExcess.Figure, wait: UInt64)? {
+        if let budget = share.terms.budget, share.account.isSpent(budget, wall: wall) {
+            return (.budget(budget), UInt64(share.account.windowLeft(wall: wall)) * 1_000_000_000)
+        }
         if let rate = share.terms.requests, !share.account.take(rate, now: now) {
             return (.requests(rate), share.account.wait(rate, now: now))
         }
@@ -60,12 +71,14 @@ final class RequestLimits {
     static let briefBytesMax = 64 << 10
 
     /// Counts a request that is answered at once. Returns false if it has to be decided about in full; nothing is counted then.
-    func countBrief(bytes: Int, now: UInt64) -> Bool {
+    func countBrief(bytes: Int, now: UInt64, wall: Int64) -> Bool {
         if isPaced, bytes > RequestLimits.briefBytesMax { return false }
+        if let responseBodyMax, UInt64(bytes) > responseBodyMax { return false }
         for index in shares.indices {
             let share = shares[index]
             let isFree =
                 (share.terms.concurrent.map { share.account.hasRoom(limit: $0) } ?? true)
+                && !(share.terms.budget.map { share.account.isSpent($0, wall: wall) } ?? false)
                 && (share.pace.map { share.account.mayMove($0, now: now) } ?? true)
                 && (share.terms.requests.map { share.account.take($0, now: now) } ?? true)
             guard isFree else {
@@ -82,10 +95,10 @@ final class RequestLimits {
     func uncountBrief() { for share in shares { if let rate = share.terms.requests { share.account.giveBack(rate) } } }
 
     /// A hit was answered with so many bytes of a body.
-    func payBrief(bytes: Int, now: UInt64) {
+    func payBrief(bytes: Int, now: UInt64, wall: Int64) {
         for share in shares {
             if let pace = share.pace { share.account.pay(pace, count: bytes, now: now) }
-            share.account.note(moved: bytes)
+            RequestLimits.note(moved: bytes, share, wall: wall)
         }
     }
 
@@ -99,7 +112,49 @@ final class RequestLimits {
 
     fileprivate func leave() { for share in shares where share.terms.concurrent != nil { share.account.leave() } }
 
-    fileprivate func note(moved count: Int) { for share in shares { share.account.note(moved: count) } }
+    fileprivate func note(moved count: Int, wall: Int64) {
+        for share in shares { RequestLimits.note(moved: count, share, wall: wall) }
+    }
+
+    private static func note(moved count: Int, _ share: Share, wall: Int64) {
+        share.account.note(moved: count)
+        if let budget = share.terms.budget, budget.countsDownloads { share.account.spend(budget, count, wall: wall) }
+    }
+
+    fileprivate func note(received count: Int, wall: Int64) {
+        for share in shares {
+            if let budget = share.terms.budget, budget.countsUploads { share.account.spend(budget, count, wall: wall) }
+        }
+    }
+
+    fileprivate func isSpent(wall: Int64) -> Bool {
+        shares.contains { share in share.terms.budget.map { share.account.isSpent($0, wall: wall) } ?? false }
+    }
+
+    /// The limit that a request of this size meets.
+    fileprivate func excess(ofRequest head: Int, body: UInt64) -> LimitExcess? {
+        for share in shares {
+            if let bytes = share.terms.requestBody, body > bytes { return excess(.requestBody(bytes), share) }
+            if let bytes = share.terms.requestSize,
+                body.addingReportingOverflow(UInt64(head)).partialValue > bytes || body > bytes
+            {
+                return excess(.requestSize(bytes), share)
+            }
+        }
+        return nil
+    }
+
+    fileprivate func excess(ofResponseBody body: UInt64) -> LimitExcess? {
+        for share in shares {
+            if let bytes = share.terms.responseBody, body > bytes { return excess(.responseBody(bytes), share) }
+        }
+        return nil
+    }
+
+    private func excess(_ figure: LimitExcess.Figure, _ share: Share) -> LimitExcess {
+        share.account.noteRefusal()
+        return LimitExcess(share.account.bucket, figure, wait: nil)
+    }
 
     /// Those with a rate, for a flow.
     fileprivate var paces: [(account: LimitAccount, rate: PacedRate)] {
@@ -136,10 +191,26 @@ final class HeldLimits {
     }
 
     /// Bytes of the answer were sent.
-    func note(_ count: Int) {
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func note(_ count: Int, at wall: Int64) {
         brake?.note(count)
-        limits.note(moved: count)
+        limits.note(moved: count, wall: wall)
     }
+
+    /// The longest body of a response, in bytes.
+    var responseBodyMax: UInt64? { limits.responseBodyMax }
+
+    /// The limit that a body of this length meets.
+    func excess(ofResponseBody body: UInt64) -> LimitExcess? { limits.excess(ofResponseBody: body) }
+
+    // MARK: bytes of a request
+
+    /// Bytes of the body of the request, or of a tunnel, came from the client.
+    func note(received count: Int, at wall: Int64) { limits.note(received: count, wall: wall) }
+
+    /// The limit that a request of this size meets.
+    func excess(ofRequest head: Int, body: UInt64) -> LimitExcess? { limits.excess(ofRequest: head, body: body) }
 
     // MARK: a tunnel
 
@@ -149,7 +220,12 @@ final class HeldLimits {
     }
 
     /// Bytes of a tunnel went to the client.
-    func note(tunnelled count: Int) { limits.note(moved: count) }
+    func note(tunnelled count: Int, at wall: Int64) { limits.note(moved: count, wall: wall) }
+
+    /// Whether a budget is spent. A response under way goes on, a tunnel ends.
+    func isSpent(at wall: Int64) -> Bool { limits.isSpent(wall: wall) }
+
+    var hasBudget: Bool { limits.hasBudget }
 }
 
 /// One flow of bytes towards a client under the rates of `limits.rules`.

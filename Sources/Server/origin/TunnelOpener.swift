@@ -35,6 +35,7 @@ enum TunnelOpener {
         let toClient = greeting + early
         let tunnel = Tunnel(request, startedAt: worker.loop.now)
         let id = worker.tunnels.insert(tunnel)
+        let meter = limits.map { TunnelMeter($0, worker) }
         let ended = { [unowned worker] in
             guard let tunnel = worker.tunnels.remove(id)?.relay else { return }
             worker.counters.add(.tunnelsClosed)
@@ -46,7 +47,8 @@ enum TunnelOpener {
             worker.counters.add(.bytesTunnelledFromClients, toOrigin)
             worker.counters.add(.bytesTunnelledToClients, toClient)
             account.bodyBytes = toClient
-            limits?.note(tunnelled: toClient)
+            meter?.stop(tunnel)
+            if meter?.isCut == true { account.refusal = .budgetSpent }
             if worker.log.isOn { worker.log.append(account, request: request) }
             worker.stopIfDrained()
         }
@@ -66,6 +68,7 @@ enum TunnelOpener {
         }
         tunnel.relay = relay
         relay.start()
+        if limits?.hasBudget == true { meter?.start(tunnel) }
     }
 }
 

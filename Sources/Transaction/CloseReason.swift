@@ -34,6 +34,7 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     // Caused by Larder
     case tooManyClients
     case tooManyOfClient
+    case overloaded
     case draining
     case stopped
 
@@ -89,6 +90,8 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .tooManyClients: "`limits.clients_max` connections were open already."
         case .tooManyOfClient:
             "A rule of `limits.rules` allows so many connections, and the client, or all together, had them open already."
+        case .overloaded:
+            "Memory or descriptors were about to run out: the connection was idle, or came while Larder accepted no more."
         case .draining: "Larder was stopping, and the answer under way was complete."
         case .stopped: "Larder stopped before the answer was complete."
         }

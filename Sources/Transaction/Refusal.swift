@@ -62,6 +62,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tooManyRequests
     case tooManyTunnels
     case sharedLimitReached
+    case overloaded
     case transferCancelled
     case internalError
 
@@ -407,6 +408,10 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 All clients of this proxy together have what they may at once. Wait as long as Retry-After says, then try again.
                 """)
+        case .overloaded:
+            Row(
+                "overloaded", 503, "http_request_denied", .larder,
+                "The proxy is about to run out of memory or descriptors. Try again in a moment.")
         case .transferCancelled:
             Row(
                 "transfer-cancelled", 503, "http_request_denied", .larder,
@@ -435,7 +440,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     /// The value of `Retry-After` in seconds, for what is over as soon as others are done (RFC 9110 §10.2.3). Nil: none.
     package var retryAfter: Int? {
         switch self {
-        case .originQueueFull, .tooManyRequests, .tooManyTunnels: 1
+        case .originQueueFull, .tooManyRequests, .tooManyTunnels, .overloaded: 1
         default: nil
         }
     }

@@ -55,7 +55,7 @@ extension Refusal {
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
             .transferCancelled, .internalError, .requestRateReached, .concurrencyReached, .sharedLimitReached,
-            .budgetSpent, .contentTooLarge, .responseTooLarge:
+            .budgetSpent, .contentTooLarge, .responseTooLarge, .overloaded:
             false
         }
     }

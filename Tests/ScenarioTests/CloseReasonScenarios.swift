@@ -3,7 +3,7 @@ import Foundation
 import Limiting
 import ProgramUnderTest
 import Rules
-import Server
+@testable import Server
 import Settings
 import TLS
 import Testing
@@ -72,6 +72,16 @@ extension CloseReason {
         case .tooManyOfClient:
             .tooMany {
                 $0.limitPlan = LimitPlan([LimitRule(name: "one", RuleConditions(), LimitTerms(connections: 1))])
+            }
+        case .overloaded:
+            Ending { s in
+                s.origin.expects("GET /a").replies(200, body: "a")
+                let client = try s.client()
+                try client.get("/a")
+                let levels = (OverloadPolicy.Level(used: 96, limit: 100), OverloadPolicy.Level(used: 1, limit: 100))
+                s.proxy.shared.overload.assume(memory: levels.1, descriptors: levels.0)
+                try client.expectClosed()
+                return client
             }
         case .draining: .draining
         case .stopped: .stopped

@@ -156,6 +156,23 @@ extension Refusal {
                 })
         case .sharedLimitReached: .limit(.init(concurrent: 1), per: .all)
         case .tooManyRequests: .tooManyRequests
+        case .overloaded:
+            .outside { s in
+                let client = try s.client()
+                let busy = Gate("the origin was asked")
+                let go = Gate("the origin may answer")
+                s.origin.expects("GET /busy").opens(busy).waits(for: go).replies(200, body: "whole")
+                try client.ask("GET", "/busy")
+                try busy.wait()
+                // The next request is there already when the load rises: its connection is not idle.
+                try client.ask("GET", "/next")
+                s.proxy.shared.overload.assume(
+                    memory: .init(used: 96, limit: 100), descriptors: .init(used: 0, limit: 100))
+                try s.eventually("the load is noticed") { s.proxy.shared.overload.state == .overloaded }
+                go.open()
+                #expect(try client.response().text == "whole", "what is under way goes on")
+                return try client.response()
+            }
         case .tooManyTunnels: .tooManyTunnels
         case .transferCancelled: .transferCancelled
         case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")

@@ -121,6 +121,7 @@ final class Exchange: FetchListener {
             return refuse(.accessDenied)
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
+        guard worker.shared.overload.state != .overloaded else { return refuse(.overloaded) }
         begin()
     }
 

@@ -52,6 +52,7 @@ package final class Shared: Sendable {
     /// How the limits of `limits.rules` are used.
     package let limits = LimitTable()
     let budgets: BudgetShelf
+    let overload = OverloadWatch()
     /// What the log has said of connections over a limit.
     let limitNews = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
     /// Which origins refuse the credentials of Larder.

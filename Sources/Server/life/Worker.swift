@@ -192,6 +192,7 @@ import Synchronization
     /// The place of a new client connection. Nil if it is to be closed at once.
     private func takePlace(_ limits: ConnectionLimits? = nil) -> Occupancy.Place? {
         guard !isDraining else { return refuseConnection(.draining) }
+        guard shared.overload.state != .overloaded else { return refuseConnection(.overloaded) }
         return shared.clients.take(limit: snapshot.limits.clientsMax, with: limits)
             ?? refuseConnection(.tooManyClients)
     }
@@ -321,7 +322,7 @@ import Synchronization
         loop.stop()
     }
 
-    /// Publishes the gauges for other threads, once a second, and closes connections that are logged in with secrets of earlier days. The first worker
+    /// Publishes the gauges for other threads, once a second, sheds load, and closes connections that are logged in with secrets of earlier days. The first worker
     /// looks after the cookie jars as well.
     private func publishGauges() {
         let gauges = counters.gauges
@@ -337,7 +338,9 @@ import Synchronization
         if number == 0 {
             shared.cookies.tend(on: shared.pool)
             shared.budgets.tend(on: shared.pool, now: uptime)
+            shared.overload.look()
         }
+        shedIdle()
         guard let gaugeTimer, !isDraining else { return }
         timers.schedule(gaugeTimer, after: .seconds(1))
     }

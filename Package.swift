@@ -72,6 +72,7 @@ let package = Package(
         core("Cookies", ["Message", "Rules"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
+        core("Learning", ["Message", "Rules", "Access"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
         core("Transaction", ["Message", "Rules", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
@@ -169,6 +170,7 @@ let package = Package(
                 "ProgramUnderTest", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "YAML"]),
         tests(
             "RecipeTests",
             ["larder", "Provisioning", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),

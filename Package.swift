@@ -103,16 +103,18 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
-                "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
+                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Credentials", "Routing",
+                "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS",
+                "Compression", "Storage",
                 "DiskTier",
                 "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Credentials", "Routing", "Interception",
-                "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies", "CLarder",
+                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials", "Routing",
+                "Interception", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies",
+                "CLarder",
             ],
             swiftSettings: strict),
         // What a configuration names, made ready for the proxy.
@@ -194,7 +196,8 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message",
+                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning", "Interception",
+                "Message",
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
                 "Transaction",
@@ -203,8 +206,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Credentials", "EventLoop",
-                "Settings", "Disk",
+                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "EventLoop", "Settings", "Disk",
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder",
             ]),

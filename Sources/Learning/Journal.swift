@@ -46,6 +46,9 @@ package struct Journal: Sendable, Equatable {
         runs.append(Run(startedAt: now, endedAt: nil, allowed: allowing))
     }
 
+    /// Requests that could not be noted.
+    package mutating func lose(_ count: Int) { leftOut += count }
+
     package mutating func end(at now: WallTime) {
         guard isRunning else { return }
         runs[runs.count - 1].endedAt = now

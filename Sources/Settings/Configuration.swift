@@ -15,6 +15,7 @@ package struct Configuration: Sendable, Equatable {
     package var admin = AdminSettings()
     package var cache = CacheSettings()
     package var access = AccessSettings()
+    package var learn = LearnSettings()
     package var intercept = InterceptSettings()
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()
@@ -49,6 +50,20 @@ package struct AdminSettings: Sendable, Equatable {
     package var socket: String? = "/run/larder/admin.sock"
     /// The file whose first line is the token that allows changes over TCP. Nil if changes over TCP are not allowed.
     package var tokenFile: String?
+}
+
+package struct LearnSettings: Sendable, Equatable {
+    /// The directory of the journals of jobs, as written. Nil if it is left out.
+    package var directory: String?
+
+    package init() {}
+
+    /// The directories that are tried if none is written.
+    ///
+    /// - Parameter environment: the value of a variable; nil if it is not set.
+    package static func directories(environment: (String) -> String?) -> [String] {
+        DefaultDisk.directories(environment: environment).map { "\($0)-learn" }
+    }
 }
 
 package struct CacheSettings: Sendable, Equatable {

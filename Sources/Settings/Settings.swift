@@ -18,7 +18,8 @@ enum Settings {
     }
 
     static let sections = [
-        general, admin, cache, access, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits,
+        general, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns,
+        limits,
     ]
     static let all = sections.flatMap(\.settings)
 
@@ -221,6 +222,19 @@ enum Settings {
                 reload: .live, "What happens if no rule matches.", example: ["default: deny"],
                 defaultMeaning: "deny if there are rules, otherwise allow",
                 inEffect: { $0.access.defaultEffect.rawValue }),
+        ])
+
+    private static let learn = Section(
+        key: "learn", meaning: "What larder learn notes of jobs.",
+        settings: [
+            Setting(
+                "learn.directory", \.learn.directory, SettingKind<String>.path("a directory").orLeftOut,
+                reload: .restart,
+                "The directory of the journals, one file for each job. It is made when a job learns for the first time.",
+                example: ["directory: /var/lib/larder-learn"],
+                defaultMeaning:
+                    "/var/lib/larder-learn, or, without write access to it, $XDG_STATE_HOME/larder-learn or ~/.local/state/larder-learn"
+            )
         ])
 
     private static let intercept = Section(

@@ -9,7 +9,7 @@ enum Option: String, CaseIterable {
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
-    case `for`
+    case `for`, allow, diff
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -51,7 +51,7 @@ enum Option: String, CaseIterable {
         case .job: "JOB"
         case .client, .proxy: "ADDRESS"
         case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
-            .finish, .undo, .watch:
+            .finish, .undo, .watch, .allow, .diff:
             nil
         }
     }
@@ -99,7 +99,10 @@ enum Option: String, CaseIterable {
         case .watch: "show the traffic and every transfer, once a second, until interrupted"
         case .cancel: "end this transfer; --watch and /transfers show the IDs"
         case .job: "who or what the placeholder is for; revoke: those of this job"
-        case .for: "how long the placeholder holds (90s, 30m, 12h, 7d; default: until it is revoked)"
+        case .for: "how long a placeholder holds, or a job learns (90s, 30m, 12h, 7d; default: until it is ended)"
+        case .allow:
+            "learn start: let through what the access rules deny to this client or user, for 1h or as --for says"
+        case .diff: "learn show: the difference to the rules in force"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }

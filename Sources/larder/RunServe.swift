@@ -42,6 +42,7 @@ func runServe(
             return ExitStatus.failed
         }
         proxy.shared.setAdminAddresses(admin.addresses)
+        proxy.shared.learning.open(learningDirectories(configuration)) { makeDirectories($0, mode: 0o700) }
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
             pacFiles: pacFiles, reload: reload,
@@ -67,6 +68,11 @@ func runServe(
         console.error("larder: \(error)")
         return ExitStatus.failed
     }
+}
+
+/// Where journals of jobs are tried to be kept, in this order.
+private func learningDirectories(_ configuration: Configuration) -> [String] {
+    configuration.learn.directory.map { [$0] } ?? LearnSettings.directories(environment: environmentVariable)
 }
 
 private func readyLine(_ proxy: Proxy) -> String {

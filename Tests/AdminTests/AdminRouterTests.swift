@@ -5,6 +5,9 @@ import Message
 import Server
 import Testing
 import JSON
+import Learning
+import Access
+import Rules
 
 /// A proxy that remembers what it was asked to purge.
 final class ScriptedProxy: AdministeredProxy {
@@ -84,6 +87,45 @@ final class ScriptedProxy: AdministeredProxy {
         section.lines.append(.init("rule", "1"))
         explanation.sections.append(section)
         return explanation
+    }
+
+    let started = Locked<[ActiveJob]>([])
+
+    /// The job nightly learns already, and there is no room for the job many.
+    func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String? {
+        if job.job == "nightly" { throw .running }
+        if job.job == "many" { throw .tooManyJobs }
+        started.withLock { $0.append(job) }
+        return job.job == "unsaved" ? "it is kept in memory only" : nil
+    }
+
+    func stopLearning(_ job: String) -> Bool { job == "nightly" }
+    func forgetJournal(of job: String) -> Bool { job == "nightly" }
+
+    var learning: ActiveJobs {
+        ActiveJobs([
+            ActiveJob(
+                job: "nightly", scope: JobScope(user: "builder"), allows: true,
+                endsAt: WallTime(secondsSinceEpoch: 1_000_003_600))
+        ])
+    }
+
+    func journals() -> [Journal] {
+        var journal = Journal(job: "nightly", scope: JobScope(user: "builder"))
+        journal.begin(journal.scope, allowing: true, at: now)
+        guard let host = DestinationHost("a.example".utf8) else { return [] }
+        journal.note(
+            Observation(
+                AccessRequest(
+                    client: nil, method: .get, destination: host, port: 80, isTunnel: false,
+                    pathAndQuery: Array("/file".utf8)[...]), .allowed), recipes: RecipePaths())
+        return [journal]
+    }
+
+    func journal(of job: String) -> (journal: Journal, difference: Difference)? {
+        journals().first { $0.job == job }.map {
+            ($0, Difference(of: $0, from: AccessPolicy(from: AccessSettings()), rules: []))
+        }
     }
 
     static let transfer = TransferID(.fetch, worker: 1, place: ConnectionID(slot: 12, generation: 3))

@@ -31,6 +31,8 @@ extension Statistics {
             json.array { for file in pacFiles { file.write(to: &$0) } }
             json.key("unverified_origins")
             json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
+            json.key("learning")
+            json.array { for job in learning { job.write(to: &$0) } }
             json.key("bandwidth_limits")
             json.array { for limit in bandwidthLimits { limit.write(to: &$0) } }
             json.key("origins_down")
@@ -46,6 +48,17 @@ extension Statistics.UnverifiedOrigin {
             $0.member("host", host)
             $0.member("rule", UInt64(rule))
             $0.member("pinned", isPinned)
+        }
+    }
+}
+
+extension Statistics.LearningJob {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("job", job)
+            $0.member("scope", scope)
+            $0.member("allows", allows)
+            if let endsAt { $0.member("ends", rfc3339(secondsSinceEpoch: endsAt)) }
         }
     }
 }

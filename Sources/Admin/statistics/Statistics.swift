@@ -30,6 +30,7 @@ package struct Statistics: Sendable, Equatable {
 
     /// The hosts for which a rule of `origins` says `verify: no`, in their order there.
     package var unverifiedOrigins: [UnverifiedOrigin] = []
+    package var learning: [LearningJob] = []
     /// The limits of the rate that are used, the one with most bytes at the front.
     package var bandwidthLimits: [BandwidthLimit] = []
 
@@ -106,6 +107,22 @@ extension Statistics {
             self.signal = signal
             self.count = count
             self.lastAt = lastAt
+        }
+    }
+
+    /// A job whose requests are noted at present.
+    package struct LearningJob: Sendable, Equatable {
+        package var job: String
+        package var scope: String
+        /// What the access rules deny is let through.
+        package var allows: Bool
+        package var endsAt: Int64?
+
+        package init(job: String, scope: String, allows: Bool, endsAt: Int64?) {
+            self.job = job
+            self.scope = scope
+            self.allows = allows
+            self.endsAt = endsAt
         }
     }
 

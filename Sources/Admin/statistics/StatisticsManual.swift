@@ -107,6 +107,16 @@ package func renderStatisticsManual() -> String {
                 ["`fetch_failing_since`", "The first failure without a success since."],
             ])
     text +=
+        heading(3, "Jobs that learn", "each of `learning`: the jobs whose requests are noted ([learn.md](learn.md))")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`job`", "The name of the job."],
+                ["`scope`", "Whose requests belong to it."],
+                ["`allows`", "Whether what the access rules deny to them is let through."],
+                ["`ends`", "When it ends by itself. Absent if it does not."],
+            ])
+    text +=
         heading(
             3, "Limits of the rate",
             "each of `bandwidth_limits`: the limits in use, the one with most bytes at the front")

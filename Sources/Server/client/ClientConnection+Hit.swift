@@ -98,7 +98,9 @@ extension ClientConnection {
 
     /// Keeps what was decided about a request that is being served from memory, for those that follow it.
     func keepShortWay(after request: OwnedRequest, by snapshot: Snapshot) {
-        guard snapshot === worker.snapshot, snapshot.allowsShortWays, context.isAdmitted, pins == nil else { return }
+        guard snapshot === worker.snapshot, snapshot.allowsShortWays, worker.learner == nil, context.isAdmitted,
+            pins == nil
+        else { return }
         let head = request.head
         let concerns = unsafe worker.scratch.pointee.fieldsOfConcern
         guard head.method == .get || head.method == .head,

@@ -57,6 +57,7 @@ extension Exchange {
     private func handOver(to next: OwnedRequest, _ detour: Detour) {
         precondition(!isAnswered, "a redirect is followed in place of an answer")
         worker.counters.add(.redirectsFollowed)
+        if worker.learner != nil { worker.observeRedirect(of: request, snapshot) }
         Diagnostics.debug(
             .requests,
             "\(Diagnostics.scrubbed(request.uri)): redirects to \(Diagnostics.scrubbed(next.uri)), which is asked for")

@@ -213,7 +213,7 @@ final class Exchange: FetchListener {
         if snapshot.isBuiltIn(request) { return machine.on(.verdict(.allow(rule: nil))) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
-        guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
+        guard resolved else { return note(worker.decide(request.access, address: nil, snapshot)) }
         switch HostAddresses.known(of: request.host, worker: worker) {
         case .success(let addresses): return note(verdict(addresses))
         case .failure(let failure): return machine.on(.refused(Refusal(failure)))
@@ -236,7 +236,7 @@ final class Exchange: FetchListener {
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
         var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
-            last = snapshot.access.decide(request.access, address: address)
+            last = worker.decide(request.access, address: address, snapshot)
             if case .allow = last { return last }
         }
         return last
@@ -481,9 +481,15 @@ final class Exchange: FetchListener {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
         countEcosystem()
+        if worker.learner != nil { observe() }
         guard worker.log.isOn else { return }
         worker.log.append(
             stream.account, request: detour?.first ?? request, redirectedTo: detour.map { _ in request.uri })
+    }
+
+    /// Notes the request for the jobs that learn.
+    func observe() {
+        worker.observe(stream.account, request, snapshot, requestBytes: stream.body?.contentBytes ?? 0)
     }
 
     private func countEcosystem() {

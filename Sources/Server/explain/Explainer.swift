@@ -142,6 +142,7 @@ struct Explainer {
     }
 
     private mutating func noted(_ verdict: Verdict, address: IPAddress?) -> Verdict {
+        let verdict = learning(verdict, address: address)
         switch verdict {
         case .allow(let rule):
             note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
@@ -157,6 +158,21 @@ struct Explainer {
         case .needsAddress: note("access", "verdict", "depends on the address")
         }
         return verdict
+    }
+
+    /// What a job that learns with `--allow` makes of a denial.
+    private mutating func learning(_ verdict: Verdict, address: IPAddress?) -> Verdict {
+        let active = proxy.shared.learning.active
+        for job in active.jobs(of: request.access, at: now) { note("access", "learning", "noted for the job \(job)") }
+        guard case .deny(let denial) = verdict, let job = active.allowing(request.access, at: now) else {
+            return verdict
+        }
+        let lenient = snapshot.lenientAccess.decide(request.access, address: address)
+        if case .deny = lenient { return verdict }
+        note(
+            "access", "let through",
+            "for the job \(job.job): \(denial.rule.map { "rule \($0) denies it" } ?? "no rule allows it")")
+        return lenient
     }
 
     /// What placeholders make of a request that the rules allow.
@@ -416,7 +432,8 @@ struct Explainer {
 
     private func objection(to address: IPAddress) -> Denial? {
         proxy.shared.objection(
-            to: request.access, address: address, port: request.access.port, of: .destination, snapshot)
+            to: request.access, address: address, port: request.access.port, of: .destination, snapshot,
+            learning: proxy.shared.learning.active, now: now)
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

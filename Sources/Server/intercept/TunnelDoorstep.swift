@@ -373,7 +373,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         stage = .ended
         clearEvents()
         worker.loop.timers.cancel(self)
-        if !account.isLogged, worker.log.isOn { worker.log.append(account, request: request) }
+        if !account.isLogged {
+            worker.observe(account, request, snapshot)
+            if worker.log.isOn { worker.log.append(account, request: request) }
+        }
         account.isLogged = true
         worker.forget(doorstep: id)
     }

@@ -1,3 +1,4 @@
+import Learning
 import Access
 import CLarder
 import Caching
@@ -86,6 +87,7 @@ package final class Proxy: Sendable {
             zones: zones, hasher: hasher,
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
         shared.cookies.adopt(configuration.cookieJars)
+        shared.learning.adopt(RecipePaths(configuration))
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         do {
             try proxy.startWorkers(snapshot)
@@ -262,6 +264,19 @@ package final class Proxy: Sendable {
         return gathering.wait(for: 1, timeout: timeout) == [true]
     }
 
+    /// Runs `work` on each worker's thread, and waits until all have done so. A worker that does not answer within `timeout` is not waited for.
+    func onEachWorker(timeout: Duration = .milliseconds(500), _ work: @escaping @Sendable (Worker) -> Void) {
+        let gathering = Gathering<Bool>()
+        let workers = state.withLock { $0.workers }
+        for worker in workers {
+            worker.inbox.post {
+                work(worker.worker.value)
+                gathering.add([true])
+            }
+        }
+        _ = gathering.wait(for: workers.count, timeout: timeout)
+    }
+
     private final class Gathering<Element: Sendable>: Sendable {
         private let found = Locked<[Element]>([])
         private let signal = CountingSemaphore()
@@ -283,6 +298,7 @@ package final class Proxy: Sendable {
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
         shared.cookies.adopt(snapshot.configuration.cookieJars)
+        shared.learning.adopt(RecipePaths(snapshot.configuration))
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones
@@ -320,6 +336,7 @@ package final class Proxy: Sendable {
         shared.pool.shutdown()
         shared.tickets.close()
         shared.cookies.close()
+        shared.learning.close(now: WallTime(ticks: readWallTicks()))
         shared.accessLog.stop()
     }
 }

@@ -55,6 +55,8 @@ package final class Shared: Sendable {
     let tickets = TicketShelf()
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
+    /// What jobs have requested, for `larder learn`.
+    package let learning = LearningBook()
     /// The jars of `cookie_jars`.
     package let cookies = CookieShelf()
     /// Which clients have proven their access to signed addresses.

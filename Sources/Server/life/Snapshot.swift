@@ -11,6 +11,8 @@ package import TLS
 package final class Snapshot: Sendable {
     package let configuration: Configuration
     package let access: AccessPolicy
+    /// What holds in its place for a job that learns with `--allow`, where it denies.
+    let lenientAccess: AccessPolicy
     package let cachePolicy: CachePolicy
     package let cacheRules: CacheRules
     // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
@@ -88,6 +90,7 @@ package final class Snapshot: Sendable {
         self.pages = pages
         interception = InterceptionPolicy(configuration.intercept)
         access = AccessPolicy(from: configuration.access)
+        lenientAccess = AccessPolicy(from: configuration.access.lenient)
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy

@@ -69,6 +69,10 @@ import Synchronization
     let tokenDesk: TokenDesk
     let routeWaits = RouteWaits()
     var pageBodies = PageBodies()
+    /// Nil: no job learns.
+    var learner: WorkerLearner?
+    /// `LearningBook.changeCount` when `learner` was made.
+    var learningChanges: UInt64 = 0
     /// The client connections that send when the present turn of a body's writer is over.
     let readers: ReaderQueue
     private let thread = pthread_self()
@@ -122,6 +126,7 @@ import Synchronization
         origins = OriginPools(worker: self)
         checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
         copySettings(of: snapshot)
+        adoptLearning()
     }
 
     private static func credentialMemory(_ snapshot: Snapshot, _ shared: Shared) -> VerifiedCredentials {
@@ -263,12 +268,17 @@ import Synchronization
     /// No request is allowed any more because one before it was.
     func closeShortWays() { unsafe scratch.pointee.settingsNumber += 1 }
 
+    /// No rule and nothing else has to look at a request if there are none, nobody authenticates and no job learns.
+    func decideAboutShortWays() {
+        closeShortWays()
+        unsafe scratch.pointee.isOpen =
+            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial && learner == nil
+    }
+
     /// Copies the settings that every request needs into `scratch`.
     private func copySettings(of snapshot: Snapshot) {
-        closeShortWays()
+        decideAboutShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
-        unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
@@ -322,6 +332,7 @@ import Synchronization
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
         origins.closeOutdatedLogIns(snapshot.secrets)
         if number == 0 { shared.cookies.tend(on: shared.pool) }
+        tendLearning()
         guard let gaugeTimer, !isDraining else { return }
         timers.schedule(gaugeTimer, after: .seconds(1))
     }

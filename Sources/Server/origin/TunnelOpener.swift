@@ -31,6 +31,8 @@ enum TunnelOpener {
         let toOrigin = client.unread
         let toClient = greeting + early
         let tunnel = Tunnel(request, startedAt: worker.loop.now)
+        let snapshot = worker.snapshot
+        if worker.learner != nil { worker.observe(account, request, snapshot) }
         let id = worker.tunnels.insert(tunnel)
         let ended = { [unowned worker] in
             guard let tunnel = worker.tunnels.remove(id)?.relay else { return }
@@ -43,6 +45,7 @@ enum TunnelOpener {
             worker.counters.add(.bytesTunnelledFromClients, toOrigin)
             worker.counters.add(.bytesTunnelledToClients, toClient)
             account.bodyBytes = toClient
+            worker.observeEnd(ofTunnelOf: request, snapshot, toOrigin: toOrigin, toClient: toClient)
             if worker.log.isOn { worker.log.append(account, request: request) }
             worker.stopIfDrained()
         }

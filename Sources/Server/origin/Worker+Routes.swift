@@ -1,3 +1,4 @@
+import Learning
 import Access
 import EventLoop
 import Message
@@ -107,9 +108,13 @@ extension Shared {
     /// destinations do not apply to them.
     func objection(
         to request: AccessRequest, address: IPAddress, port: UInt16, of addressee: Opening.Addressee,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot, learning: ActiveJobs?, now: WallTime
     ) -> Denial? {
-        if addressee == .destination, let denial = snapshot.access.mayDial(request, address: address) { return denial }
+        if addressee == .destination,
+            let denial = snapshot.denial(of: address, for: request, learning: learning, now: now)
+        {
+            return denial
+        }
         guard isAdmin(address, port: port) else { return nil }
         return Denial(reason: .adminServer, text: "the admin server cannot be reached through the proxy")
     }

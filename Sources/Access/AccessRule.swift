@@ -7,6 +7,8 @@ package struct AccessRule: Sendable, Equatable {
     package var conditions: Conditions
     /// Whether the tunnels that this rule allows are opened (TLS interception). Nil: `intercept.hosts` decides.
     package var intercept: Bool?
+    /// The profile that the rule is made from, or stands for until the configuration has been loaded.
+    package var profile: AccessProfile?
     /// The position in the list, from 1. Logs and refusals name the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -21,11 +23,13 @@ package struct AccessRule: Sendable, Equatable {
     package typealias Conditions = RuleConditions
 
     package init(
-        effect: Effect, conditions: Conditions = .init(), intercept: Bool? = nil, number: Int, line: Int = 0
+        effect: Effect, conditions: Conditions = .init(), intercept: Bool? = nil, profile: AccessProfile? = nil,
+        number: Int, line: Int = 0
     ) {
         self.effect = effect
         self.conditions = conditions
         self.intercept = intercept
+        self.profile = profile
         self.number = number
         self.line = line
     }

@@ -31,15 +31,21 @@ private func readRule(
     let conditions = readConditions(&reader, of: .access)
     var effect = AccessRule.Effect.allow
     var intercept: Bool?
+    var profile: AccessProfile?
     if entry.key == "deny" {
         effect = .deny(reason: reader.value("reason", .text(500)))
         reader.refuse("intercept", "a deny rule opens no tunnel")
+        reader.refuse("profile", "only an allow rule has a profile")
     } else {
         reader.refuse("reason", "only a deny rule has a reason")
         intercept = reader.value("intercept", .flag)
+        profile = reader.value("profile", .choice)
+        if let profile { checkProfile(profile, conditions, &reader) }
     }
     guard reader.finish("condition", into: &problems) else { return nil }
-    return AccessRule(effect: effect, conditions: conditions, intercept: intercept, number: number, line: line)
+    return AccessRule(
+        effect: effect, conditions: conditions, intercept: intercept, profile: profile, number: number,
+        line: line)
 }
 
 private func ruleFound(_ node: ConfigurationNode) -> String {

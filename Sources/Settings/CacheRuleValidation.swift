@@ -23,7 +23,9 @@ func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationRe
 /// Rules that can never decide are mistakes.
 func accessRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     let rules = configuration.access.rules
-    var warnings = unreachableWarnings(rules.map(\.conditions), "access.rules", reader)
+    // What stands for a profile has fewer conditions than the rules of the profile.
+    let isExpanded = rules.allSatisfy { $0.profile == nil }
+    var warnings = isExpanded ? unreachableWarnings(rules.map(\.conditions), "access.rules", reader) : []
     for rule in rules where !rule.conditions.paths.isEmpty && rule.conditions.methods == ["CONNECT"] {
         warnings.append(
             reader.error("access.rules[\(rule.number)]", "never matches: Larder cannot see the path in a tunnel"))

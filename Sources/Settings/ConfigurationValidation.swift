@@ -176,7 +176,7 @@ private func credentialWarnings(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
     // A rule that opens tunnels may concern any host.
-    guard !configuration.access.rules.contains(where: { $0.intercept == true }) else { return [] }
+    guard !configuration.access.rules.contains(where: { $0.intercept == true || $0.profile != nil }) else { return [] }
     let opened = configuration.intercept.isOn ? configuration.intercept.hosts : []
     return configuration.credentials.filter { !$0.allowsPlainHTTP }.flatMap { credential in
         (credential.conditions?.hosts ?? []).filter { host in !opened.contains { $0.covers(host) } }.map { host in

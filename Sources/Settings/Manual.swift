@@ -80,6 +80,7 @@ private let manualTail = """
     | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Braces stand for part of a segment: `{hex}` and `{digits}` for one or more of them, `{hex:64}` for exactly 64, `{jar\\|pom}` for one of these texts, and any other name, such as `{version}`, for one or more characters. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
     | `user` | names of users, as in the users' file |
     | `client` | addresses and networks of clients |
+    | `profile` | not a condition: in an `allow` rule, `packages-read`, `source-read` or `model-api`. The rule stands for the rules of that profile ([learn.md](learn.md#profiles)) |
     | `reason` | not a condition: the text that a `deny` rule shows to the client |
 
     The same path can be written in several ways. An `allow` rule holds only if the path matches both as sent and as an origin might read it

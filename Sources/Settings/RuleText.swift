@@ -10,10 +10,12 @@ import Rules
 extension AccessRule {
     /// `allow: host *.example.org; port 80, 443 → intercept yes`, `deny: everything ("not on the list")`.
     package var text: String {
-        switch effect {
-        case .allow: "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
-        case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
-        }
+        let text =
+            switch effect {
+            case .allow: "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
+            case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
+            }
+        return text + (profile.map { " — profile \($0.rawValue)" } ?? "")
     }
 }
 

@@ -137,8 +137,8 @@ private func line(of job: JSONValue) -> String {
         ? "-"
         : job["allows"]?.flag == true ? "learning, rules let through until \(job["ends"]?.text ?? "")" : "learning"
     return [
-        padded(job["job"]?.text ?? "", 20), padded("\(job["runs"]?.integer ?? 0) runs", 8),
-        padded("\(job["requests"]?.integer ?? 0) requests", 16), padded(job["scope"]?.text ?? "", 24), state,
+        padded(job["job"]?.text ?? "", 20), padded(counted(job["runs"]?.integer ?? 0, "run"), 8),
+        padded(counted(job["requests"]?.integer ?? 0, "request"), 16), padded(job["scope"]?.text ?? "", 24), state,
     ].joined(separator: "  ")
 }
 
@@ -164,3 +164,5 @@ func differenceText(_ value: JSONValue) -> String {
     return lines.isEmpty
         ? "the rules in force allow what this job needs, and nothing else" : lines.joined(separator: "\n")
 }
+
+private func counted(_ count: Int64, _ noun: String) -> String { count == 1 ? "1 \(noun)" : "\(count) \(noun)s" }

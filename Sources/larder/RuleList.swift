@@ -34,6 +34,7 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
                 writeHead(rule.number, rule.line, rule.text, to: &$0)
                 $0.member("effect", rule.isAllow ? "allow" : "deny")
                 if case .deny(let reason?) = rule.effect { $0.member("reason", reason) }
+                if let profile = rule.profile { $0.member("profile", profile.rawValue) }
                 $0.key("match")
                 write(rule.conditions.parts, to: &$0)
             }

@@ -69,6 +69,7 @@ struct RenderingTests {
 
     @Test(arguments: [
         "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+        "packages-read", "source-read", "model-api",
     ])
     func `an example is valid, without a warning`(
         _ name: String

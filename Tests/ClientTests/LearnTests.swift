@@ -117,3 +117,121 @@ struct LearnTests {
         }
     }
 }
+
+/// The same for what is inside opened tunnels, and for a package that pip downloads.
+@Suite("larder learn: opened tunnels and packages")
+struct LearnInsideTests {
+    private func adopt(_ larder: Larder, access: String, more: String) async throws {
+        try larder.place.write(
+            "larder.yaml",
+            Larder.configuration(in: larder.place, adminPort: larder.adminPort, access: access, more: more).utf8)
+        larder.child.signal(SIGHUP)
+        _ = try await eventually("the learnt rules are in force; it said: \(larder.child.errors)") {
+            larder.child.errors.contains("is in force") ? true : nil
+        }
+    }
+
+    /// Begins a run, plays, and returns the rules.
+    private func learnt(_ larder: Larder, _ play: () async throws -> Void) async throws -> String {
+        let started = try await larder.command("learn", "start", "nightly")
+        #expect(started.out.contains("every client"), "\(started)")
+        try await play()
+        #expect(try await larder.command("learn", "stop", "nightly").status == 0)
+        return try await larder.command("learn", "show", "nightly").out
+    }
+
+    @Test(.enabled(if: Apache.isInstalled, "package apache2-bin"))
+    func `curl inside an opened tunnel gets its path, and no other`() async throws {
+        try await Workplace.with { place in
+            let tls = try await place.certificate()
+            let apache = try await Apache.start(in: place, tls: tls, user: "fleet", password: "sesame")
+            let made = try await place.run(
+                Larder.executable, ["ca", "create", "--out", place.path("ca"), "--host", "localhost"])
+            try #require(made.status == 0, "\(made)")
+            let more = """
+                tls: { ca_file: \(tls.certificate) }
+                intercept:
+                  ca: { certificate: \(place.path("ca/intermediate.pem")), key: \(place.path("ca/intermediate.key")) }
+                  hosts: [ localhost ]
+                learn: { directory: \(place.path("learn")) }
+                """
+            let larder = try await Larder.start(
+                in: place, access: "access: { rules: [ allow: { address: 127.0.0.1, port: 1-65535 } ] }", more: more)
+            func ask(_ path: String) async throws -> Workplace.Reply {
+                try await place.curl(
+                    [
+                        "--cacert", place.path("ca/root.pem"), "-u", "fleet:sesame",
+                        "https://localhost:\(apache.port)\(path)",
+                    ],
+                    through: larder)
+            }
+            let rules = try await learnt(larder) {
+                let first = try await ask("/basic/file")
+                #expect(first.text == "for fleet", "\(first)")
+            }
+            #expect(rules.contains("method: [ CONNECT ], intercept: yes"), "\(rules)")
+            #expect(rules.contains("path: [ \"/basic/file\" ]"), "\(rules)")
+            try await adopt(larder, access: rules, more: more)
+            #expect(try await ask("/basic/file").text == "for fleet", "\(larder.child.errors)")
+            let denied = try await ask("/digest/file")
+            #expect(denied.heads.contains("403") && denied.text.contains("access-denied"), "\(denied)")
+        }
+    }
+
+    @Test(
+        .enabled(
+            if: Nginx.isInstalled && installed("pip3") != nil && installed("python3") != nil,
+            "packages python3-pip, nginx-light"))
+    func `pip needs what the recipe says of its paths`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            let wheel = "larder_demo-1.0-py3-none-any.whl"
+            try place.makeDirectory("www/files")
+            let made = try await place.run("python3", ["-c", Self.makeWheel, place.path("www/files/\(wheel)")])
+            try #require(made.status == 0, "\(made)")
+            // Nginx runs as another user than the test.
+            try place.write("www/files/\(wheel)", place.bytes("www/files/\(wheel)"))
+            try place.write(
+                "www/simple/larder-demo/index.html", "<a href=\"../../files/\(wheel)\">\(wheel)</a>".utf8)
+            let more = """
+                recipes: [ { use: python, hosts: [ 127.0.0.1 ] } ]
+                learn: { directory: \(place.path("learn")) }
+                """
+            let larder = try await Larder.start(in: place, more: more)
+            func download(_ directory: String) async throws -> Workplace.Output {
+                try await place.run(
+                    "pip3",
+                    [
+                        "download", "--isolated", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",
+                        "--proxy", larder.url, "--index-url", "\(nginx.url)/simple/", "--trusted-host", "127.0.0.1",
+                        "--retries", "0", "-d", place.path(directory), "larder-demo",
+                    ])
+            }
+            let rules = try await learnt(larder) {
+                let output = try await download("first")
+                #expect(output.status == 0, "\(output)")
+            }
+            #expect(
+                rules.contains(
+                    "path: [ \"/files/{project}-{version}.whl{|.metadata|.asc}\", \"/simple/{project}/\" ]"), "\(rules)"
+            )
+            #expect(rules.contains("recipe python"), "\(rules)")
+            try await adopt(larder, access: rules, more: more)
+            let again = try await download("second")
+            #expect(again.status == 0, "\(again) \(larder.child.errors)")
+            let other = try await place.curl(["\(nginx.url)/file"], through: larder)
+            #expect(other.heads.contains("403"), "\(other)")
+        }
+    }
+
+    /// A wheel by hand: what PEP 427 asks for and nothing else.
+    private static let makeWheel = """
+        import sys, zipfile
+        with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+            wheel.writestr("larder_demo.py", "x = 1\\n")
+            info = "larder_demo-1.0.dist-info/"
+            wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: larder-demo\\nVersion: 1.0\\n")
+            wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+            wheel.writestr(info + "RECORD", "")
+        """
+}

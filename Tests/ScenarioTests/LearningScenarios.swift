@@ -191,6 +191,20 @@ struct LearningScenarios {
         }
     }
 
+    @Test func `the private address of a name is a condition, so that the rule opens it and nothing else`() throws {
+        try scenario { s in
+            let port = s.origin.authority.split(separator: ":")[1]
+            for _ in 0..<2 { s.origin.expects("GET /a").replies(200, "Cache-Control: no-store") }
+            try s.learn()
+            #expect(try s.client().get("http://localhost:\(port)/a").status == 200)
+            let addresses = try s.journal().neededRules.first?.conditions.addresses.map { "\($0)" } ?? []
+            #expect(addresses.contains("127.0.0.1"), "\(addresses)")
+            try s.adoptLearnt()
+            #expect(try s.client().get("http://localhost:\(port)/a").status == 200)
+            #expect(try s.client().get("http://127.0.0.1:\(port)/a").status == 403)
+        }
+    }
+
     @Test func `a second run counts`() throws {
         try scenario { s in
             for _ in 0..<2 { s.origin.expects("GET /a").replies(200, "Cache-Control: no-store") }

@@ -41,7 +41,7 @@ extension Worker {
             Observation(
                 request.access, verdict, isOpened: account.outcome == .opened, requestBytes: UInt64(requestBytes),
                 responseBytes: UInt64(account.bodyBytes), credential: request.credential?.rule.name,
-                addresses: addressesToName(request, snapshot)), at: wallTime)
+                addresses: addressesToName(request)), at: wallTime)
     }
 
     /// Notes a request whose redirect Larder follows in place of its client.
@@ -57,7 +57,7 @@ extension Worker {
         learner.note(
             Observation(
                 request.access, .allowed, isEndOfTunnel: true, requestBytes: UInt64(toOrigin),
-                responseBytes: UInt64(toClient), addresses: addressesToName(request, snapshot)), at: wallTime)
+                responseBytes: UInt64(toClient), addresses: addressesToName(request)), at: wallTime)
     }
 
     /// Nil if the access rules did not decide about the request: it was malformed, had to authenticate first, or found no room.
@@ -77,11 +77,10 @@ extension Worker {
         return .permitted
     }
 
-    /// The addresses of a name that a rule has to name, because they are not public. Empty if private destinations are open, and if the
-    /// addresses are no longer known.
-    private func addressesToName(_ request: OwnedRequest, _ snapshot: Snapshot) -> [AddressRange] {
+    /// The addresses of a name that a rule has to name, because they are not public. Where private destinations are open as a whole, it names
+    /// them as well, so that it holds elsewhere, too. Empty if the addresses are no longer known.
+    private func addressesToName(_ request: OwnedRequest) -> [AddressRange] {
         guard request.access.destination.address == nil,
-            snapshot.configuration.access.privateDestinations == .deny,
             case .success(let known)? = HostAddresses.known(of: request.host, worker: self)
         else { return [] }
         let closed = Set(known.compactMap(IPAddress.init).filter { !addressClass($0).isPublic })

@@ -24,7 +24,7 @@ struct ConfigurationErrorTests {
         (
             "- a",
             [
-                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, access, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
+                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
             ]
         ),
         (
@@ -188,7 +188,7 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept"
+            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept, profile"
         ),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -30,6 +30,10 @@ seed FuzzAnswer chunked '0HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConne
 seed FuzzAnswer head '1HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
 seed FuzzAnswer close '2HTTP/1.0 200\r\n\r\nuntil close'
 seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
+seed FuzzProxyHeader line 'PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\nGET'
+seed FuzzProxyHeader binary '\r\n\r\n\000\r\nQUIT\n\041\021\000\017\300\000\002\001\300\000\002\002\334\004\001\273\004\000\000'
+seed FuzzSocksServer name '\005\001\000\005\001\000\003\001a\000P'
+seed FuzzSocksServer password '\005\002\000\002\001\001u\001p\005\001\000\001\300\000\002\001\000P'
 seed FuzzPathPattern digest '/v2/*/blobs/sha256:{hex:4}\n/v2/a/b/blobs/sha256:00ff'
 seed FuzzPathPattern words '*/{name}-{version}.{jar|pom}{|.sha1}\n/a/b-1.jar.sha1'
 seed FuzzReleaseIndex npm '0{"versions":{"1.0.0":{},"2.0.0":{}},"time":{"2.0.0":"2999-01-01"},"dist-tags":{"latest":"2.0.0"}}'
@@ -37,6 +41,13 @@ seed FuzzReleaseIndex python '1{"files":[{"filename":"a-1.0.zip","upload-time":"
 seed FuzzReleaseIndex integrity '0{"versions":{"1.0.0":{"dist":{"tarball":"/a.tgz","integrity":"sha1-AA== sha512-H0D8ktokFpR1CXnubPWC8tXX0o4YM13gWrxU0FYOD1MChgxlK/CNVgJSql50IQVG82n7u86MEs/HlXsmUv6adQ=="}}}}'
 seed FuzzReleaseIndex page '1<a href="../a?b&amp;c#sha256=ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb">'
 seed FuzzChallenges several 'Digest realm="a, b", nonce="n", algorithm=SHA-256, qop="auth,auth-int" , ,Basic realm="\\"x"\nNegotiate YQ==\nNTLM'
+seed FuzzProxyAuthorization digest 'Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", algorithm=MD5, nonce="7ypf", nc=00000001, cnonce="f2/w", qop=auth, response="8ca523f5e9506fed4657c9700eebdbec", opaque="FQhe"'
+seed FuzzProxyAuthorization extended "Digest username*=UTF-8''J%%C3%%A4, realm=r, uri=/, algorithm=SHA-256, nonce=n, nc=0000000a, cnonce=c, qop=auth-int, response=0"
+seed FuzzProxyAuthorization basic 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='
+seed FuzzTokens signed '0eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJpIiwiYXVkIjoiYSIsInN1YiI6InMiLCJleHAiOjIwMDAwMDAwMDB9.c2ln'
+seed FuzzTokens claims '1{"iss":"i","aud":["a"],"sub":"s","exp":2e9,"nbf":1,"iat":1.5,"g":["x","y z"]}'
+seed FuzzTokens keys '2{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"k","use":"sig"},{"kty":"EC"}]}'
+seed FuzzTokens file '3ci:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 groups=a,b expires=2027-01-01'
 seed FuzzNTLM example 'NTLMSSP\000\002\000\000\000\014\000\014\000\070\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000$\000$\000D\000\000\000\006\000p\027\000\000\000\017S\000e\000r\000v\000e\000r\000\002\000\014\000D\000o\000m\000a\000i\000n\000\001\000\014\000S\000e\000r\000v\000e\000r\000\000\000\000\000'
 seed FuzzNTLM time 'NTLMSSP\000\002\000\000\000\000\000\000\000\000\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000\030\000\030\000\060\000\000\000\007\000\010\000\000\021"\063DUfw\006\000\004\000\001\000\000\000\000\000\000\000'
 seed FuzzPlaceholders json '{"a": {"b": "\001"}, "x": "%%67hp_\\u0051"}'

@@ -1,5 +1,7 @@
 import Framing
 import FuzzSupport
+import Interception
+import Rules
 
 /// Any input is a ClientHello, malformed, too long or incomplete; and what is read does not depend on how it arrives.
 
@@ -27,7 +29,18 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         }
         if case .complete(let hello) = whole {
             precondition(hello.serverName?.isEmpty != true && hello.protocols?.isEmpty != true)
+            judge(FirstBytes.tls(hello))
         }
         return 0
     }
+}
+
+/// A hello that names another host, or none, goes nowhere where rules decide by the host.
+private func judge(_ bytes: FirstBytes) {
+    guard case .tls(let hello) = bytes, let host = DestinationHost("files.example.org".utf8) else { return }
+    let target = TunnelTarget(host: host, terms: TunnelTerms(.tls, namesHost: true), use: .pass)
+    let namesHost = hello.serverName.map {
+        $0.elementsEqual("files.example.org".utf8, by: { $0 | 0x20 == $1 || $0 == $1 })
+    }
+    if target.step(after: bytes) == .tunnel { precondition(namesHost == true, "the tunnel leads elsewhere") }
 }

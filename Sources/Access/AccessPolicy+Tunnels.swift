@@ -1,5 +1,5 @@
 import Message
-import Rules
+package import Rules
 
 /// What the rules say about opening tunnels (TLS interception).
 extension AccessPolicy {
@@ -7,25 +7,81 @@ extension AccessPolicy {
     ///
     /// - Parameter number: the rule of `Verdict.allow`; nil if no rule matched.
     package func intercept(byRule number: Int?) -> Bool? {
-        number.flatMap { number in rules.first { $0.number == number }?.intercept }
+        number.flatMap(rule(numbered:))?.intercept
     }
 
     /// Whether the rules say the same about every request that could be sent inside this tunnel as about the tunnel itself, so that
     /// nothing is lost if Larder does not see the requests.
     ///
-    /// False if any rule up to the one that decides asks for a path or a method. The client of such a tunnel could do what the rule
-    /// denies.
+    /// False if any rule up to the one that decides asks for a path, a method or another thing that is inside. The client of such a tunnel
+    /// could do what the rule denies.
     package func mayRemainTunnel(_ request: AccessRequest) -> Bool {
-        for rule in rules {
-            var outside = rule.conditions
-            outside.paths = []
-            outside.methods = []
-            // The address may be unknown: then the rule may decide, and so may those behind it.
-            let holds = outside.hold(request, address: request.destination.address, paths: .asSent)
-            if holds == false { continue }
-            if !rule.conditions.paths.isEmpty || !rule.conditions.methods.isEmpty { return false }
-            if holds == true { return true }
+        let address = request.destination.address
+        // The address may be unknown: then a rule may decide, and so may those behind it.
+        func holds(_ rule: AccessRule) -> Bool? { rule.outside.hold(request, address: address, paths: .asSent) }
+        let decides = firstRule(for: request, address: address) { holds($0) == true }
+        let looksInside = firstRule(for: request, address: address, below: decides.map { $0 + 1 } ?? .max) {
+            $0.looksInside && holds($0) != false
         }
-        return true
+        return looksInside == nil
+    }
+}
+
+extension AccessRule {
+    fileprivate var looksInside: Bool {
+        !conditions.paths.isEmpty || !conditions.methods.isEmpty || !conditions.schemes.isEmpty
+            || conditions.details.lookInside || !conditions.details.userAgents.isEmpty
+    }
+
+    /// The conditions that a tunnel as a whole can be compared with.
+    fileprivate var outside: RuleConditions {
+        guard looksInside else { return conditions }
+        var outside = conditions
+        outside.paths = []
+        outside.methods = []
+        outside.schemes = []
+        let times = outside.details.times
+        outside.details = DetailConditions()
+        outside.details.times = times
+        return outside
+    }
+}
+
+/// What the rules say about tunnels whose bytes are passed on unread.
+extension AccessPolicy {
+    /// The port on which nothing but TLS is spoken (RFC 9110 §4.2.2).
+    private static let httpsPort: UInt16 = 443
+
+    /// What the client must send first in the tunnel.
+    ///
+    /// `tunnel` of the rule that allows it decides. Where it says nothing, port 443 is for TLS. Where rules decide by the host, a tunnel to another
+    /// port must show that it does not carry requests for other hosts, and a ClientHello must name the host.
+    ///
+    /// - Parameter number: the rule of `Verdict.allow`; nil if no rule matched.
+    package func tunnelTerms(_ request: AccessRequest, allowedBy number: Int?) -> TunnelTerms {
+        let isRuled = isRuledByHost(request, until: number)
+        return switch number.flatMap(rule(numbered:))?.tunnel {
+        case .any: .anything
+        case .tls: TunnelTerms(.tls, namesHost: isRuled)
+        case nil where request.port == Self.httpsPort: TunnelTerms(.tls, namesHost: isRuled)
+        case nil: isRuled ? TunnelTerms(.recognised, namesHost: true) : .anything
+        }
+    }
+
+    /// Whether a request of this client for another host might get another verdict: a rule up to the one that decides has a host, and its other
+    /// conditions may hold.
+    private func isRuledByHost(_ request: AccessRequest, until number: Int?) -> Bool {
+        for rule in rules where !rule.isReport {
+            if !rule.conditions.hosts.isEmpty || !rule.conditions.hostLists.isEmpty,
+                !rule.conditions.hosts.contains(.any)
+            {
+                var others = rule.conditions
+                others.hosts = []
+                others.hostLists = []
+                if others.hold(request, address: request.destination.address, paths: .asSent) != false { return true }
+            }
+            if rule.number == number { return false }
+        }
+        return false
     }
 }

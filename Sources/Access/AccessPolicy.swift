@@ -9,19 +9,39 @@ import Rules
 package struct AccessPolicy: Sendable, Equatable {
     private let settings: AccessSettings
     private let clients: [AddressRange]?
+    /// The rules that decide.
+    let index: CompiledRules
+    /// Rules that only report; nil if there are none.
+    private let reporting: RuleIndex?
     /// There are no rules and no authentication, and the default is to allow: `decide` need not be called. `mayDial` still must.
     package let isOpen: Bool
-    /// Some rule has paths.
-    let hasPaths: Bool
+    /// Some rule looks at more of a request than its path and query, client, host and method.
+    package let looksAtDetails: Bool
 
     package init(from settings: AccessSettings) {
         self.settings = settings
         clients = settings.clients
         isOpen = settings.rules.isEmpty && !settings.authentication.isRequired && settings.defaultEffect == .allow
-        hasPaths = settings.rules.contains { !$0.conditions.paths.isEmpty }
+        looksAtDetails = settings.rules.contains { !$0.conditions.details.isEmpty }
+        index = CompiledRules(settings.rules)
+        let reports = settings.rules.enumerated().filter(\.element.isReport)
+        reporting =
+            reports.isEmpty ? nil : RuleIndex(reports.map { (position: $0.offset, conditions: $0.element.conditions) })
     }
 
-    var rules: [AccessRule] { settings.rules }
+    /// Some rule only reports.
+    package var hasReports: Bool { reporting != nil }
+
+    package var rules: [AccessRule] { settings.rules }
+
+    /// The numbers are the positions from 1, except where a program makes rules by itself.
+    package func rule(numbered number: Int) -> AccessRule? { position(ofRule: number).map { rules[$0] } }
+
+    func position(ofRule number: Int) -> Int? {
+        let position = number - 1
+        if rules.indices.contains(position), rules[position].number == number { return position }
+        return rules.firstIndex { $0.number == number }
+    }
 
     /// - Parameter client: nil for a client of a Unix socket; the permissions of the socket file decide about it.
     package func admits(client: IPAddress?) -> Bool {
@@ -52,7 +72,7 @@ package struct AccessPolicy: Sendable, Equatable {
             return noRuleDenial(request, address: address)
         }
         let addressClass = addressClass(address)
-        if !isOpenByDefault(addressClass), !isOpened(for: request, address, by: { $0.name(address) }) {
+        if !isOpenByDefault(addressClass), !opens(address, to: request) {
             return privateDenial(request, address, addressClass)
         }
         if !mayTunnelByDefault(request, addressClass),
@@ -63,41 +83,51 @@ package struct AccessPolicy: Sendable, Equatable {
         return nil
     }
 
+    /// Whether an allow rule names the address, and matches before any deny rule does.
+    package func opens(_ address: IPAddress, to request: AccessRequest) -> Bool {
+        isOpened(for: request, address) { $0.name(address) }
+    }
+
     // MARK: - The rules
 
     private func matchingRule(_ request: AccessRequest, address: IPAddress) -> AccessRule? {
-        settings.rules.first { $0.holds(request, address: address) == true }
+        firstRule(for: request, address: address) { $0.holds(request, address: address) == true }.map { rules[$0] }
+    }
+
+    /// The position of the first rule that decides and passes the test, among those that may concern the request.
+    func firstRule(
+        for request: AccessRequest, address: IPAddress?, below bound: Int = .max, where test: (AccessRule) -> Bool
+    ) -> Int? {
+        index.byHost.first(for: request, address: address, below: bound) { test(rules[$0]) }
     }
 
     /// Whether an allow rule names what has to be opened, and matches before any deny rule does.
     private func isOpened(
         for request: AccessRequest, _ address: IPAddress?, by names: (RuleConditions) -> Bool
     ) -> Bool {
-        for rule in settings.rules {
-            let holds = rule.holds(request, address: address)
-            if rule.isAllow && holds != false && names(rule.conditions) { return true }
-            if !rule.isAllow && holds == true { return false }
+        let opening = firstRule(for: request, address: address) {
+            $0.isAllow && names($0.conditions) && $0.holds(request, address: address) != false
         }
-        return false
+        guard let opening else { return false }
+        let closing = firstRule(for: request, address: address, below: opening) {
+            !$0.isAllow && $0.holds(request, address: address) == true
+        }
+        return closing == nil
     }
 
     /// The verdict without an address. If some rules depend on the address, but all of them would lead to the same verdict as the
     /// others, the address is not needed.
     private func decideByName(_ request: AccessRequest) -> Verdict {
-        var mayAllow = false
-        var mayDeny = false
-        var final: AccessRule?
-        for rule in settings.rules {
-            let holds = rule.holds(request, address: nil)
-            if holds == false { continue }
-            if rule.isAllow { mayAllow = true } else { mayDeny = true }
-            if holds == true {
-                final = rule
-                break
-            }
+        let position = firstRule(for: request, address: nil) { $0.holds(request, address: nil) == true }
+        let final = position.map { rules[$0] }
+        func mayDecide(_ isAllow: Bool) -> Bool {
+            guard (final.map(\.isAllow) ?? (settings.defaultEffect == .allow)) != isAllow else { return true }
+            guard index.dependsOnAddress else { return false }
+            return firstRule(for: request, address: nil, below: position ?? .max) {
+                $0.isAllow == isAllow && $0.holds(request, address: nil) == nil
+            } != nil
         }
-        if final == nil, settings.defaultEffect == .allow { mayAllow = true }
-        if final == nil, settings.defaultEffect == .deny { mayDeny = true }
+        let (mayAllow, mayDeny) = (mayDecide(true), mayDecide(false))
         if mayAllow && mayDeny { return .needsAddress }
         if mayDeny {
             return .deny(
@@ -124,13 +154,42 @@ package struct AccessPolicy: Sendable, Equatable {
         return addressClass != .public && isOpenByDefault(addressClass)
     }
 
+    // MARK: - Reports
+
+    /// The numbers of the report-only rules that match, at most `reportsMax`.
+    ///
+    /// - Parameter address: what the host resolved to. If it is not known, rules that ask for it are left out.
+    package func reports(for request: AccessRequest, address: IPAddress?) -> [Int] {
+        guard let reporting else { return [] }
+        var found: [Int] = []
+        let address = request.destination.address ?? address
+        _ = reporting.first(for: request, address: address) { position in
+            if rules[position].holds(request, address: address) == true { found.append(position) }
+            return false
+        }
+        return found.sorted().prefix(AccessPolicy.reportsMax).map { rules[$0].number }
+    }
+
+    package static let reportsMax = 4
+
+    func mayBeReported(_ request: AccessRequest) -> Bool {
+        reporting?.first(for: request, address: nil) { rules[$0].conditions.holdBesidesDetails(request) } != nil
+    }
+
     // MARK: - Denials
 
     private func denial(by rule: AccessRule, _ request: AccessRequest, address: IPAddress?) -> Denial? {
-        guard case .deny(let reason) = rule.effect else { return nil }
+        var text = "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)"
+        var page: String?
+        switch rule.effect {
+        case .allow: return nil
+        case .deny(let reason): text = reason ?? text
+        case .redirect(let url):
+            text += "; see \(url)"
+            page = url
+        }
         return Denial(
-            rule: rule.number, reason: .rule,
-            text: reason ?? "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)",
+            rule: rule.number, reason: .rule, text: text, page: page,
             shortfall: shortfall(of: request, address: address, deniedBy: rule.number, toldTo: .client))
     }
 

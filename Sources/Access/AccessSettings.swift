@@ -23,6 +23,6 @@ package struct AccessSettings: Sendable, Equatable {
         return authentication.isRequired ? nil : AddressRange.loopback
     }
 
-    /// What happens if no rule matches: deny if there are rules, otherwise allow.
-    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.isEmpty ? .allow : .deny) }
+    /// What happens if no rule matches: deny if there are rules that decide, otherwise allow.
+    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.allSatisfy(\.isReport) ? .allow : .deny) }
 }

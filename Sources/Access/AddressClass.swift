@@ -3,7 +3,8 @@ package import Message
 /// What kind of destination an address is, by the IANA special-purpose address registries (RFC 6890).
 ///
 /// A destination that is not `public` is refused unless a rule opens it: a proxy is inside the network that it serves, and must not
-/// become a way into it. An address that contains an IPv4 address is treated like that address.
+/// become a way into it. An address that stands for an IPv4 address is judged by that one as
+/// well.
 package enum AddressClass: String, CaseIterable, Sendable {
     case `public`
     /// 127.0.0.0/8, ::1.
@@ -34,12 +35,16 @@ package enum AddressClass: String, CaseIterable, Sendable {
     package var isPublic: Bool { self == .public }
 }
 
-/// The class of `address`. For an IPv6 address that contains an IPv4 address (NAT64, 6to4, Teredo, the deprecated
-/// compatible form) it is the class of the IPv4 address, because that is where the bytes would go.
+/// The class of `address`. An IPv6 address that stands for IPv4 addresses (NAT64, 6to4, Teredo, ISATAP, the deprecated compatible form) is judged by
+/// them too, because that is where the bytes would go, and the stricter class counts.
 package func addressClass(_ address: IPAddress) -> AddressClass {
     if metadataAddresses.contains(address) { return .metadata }
     if let v4 = address.v4 { return classOfV4(v4) }
-    return classOfV6(address.v6.high, address.v6.low)
+    let own = classOfV6(address)
+    guard let embedded = address.embedded else { return own }
+    let classes = embedded.addresses.map(addressClass)
+    if classes.contains(.metadata) { return .metadata }
+    return own.isPublic || embedded.isGlobal ? classes.first { !$0.isPublic } ?? .public : own
 }
 
 /// The services that cloud hosts offer to every process on them, by their documentation.
@@ -95,27 +100,9 @@ private func classOfV4(_ v4: UInt32) -> AddressClass {
     v4Blocks.first { $0.contains(v4) }?.addressClass ?? .public
 }
 
-private func classOfV6(_ high: UInt64, _ low: UInt64) -> AddressClass {
+private func classOfV6(_ address: IPAddress) -> AddressClass {
+    let (high, low) = address.v6
     if high == 0 && low == 0 { return .unspecified }
     if high == 0 && low == 1 { return .loopback }
-    let carried = carriedV4(high, low).map { addressClass(IPAddress(v4: $0)) }
-    if let hidden = carried.first(where: { !$0.isPublic }) { return hidden }
-    if !carried.isEmpty { return .public }
     return v6Blocks.first { $0.contains(high) }?.addressClass ?? .reserved
-}
-
-/// The IPv4 addresses inside an IPv6 address that reach the IPv4 network through a translator or a tunnel.
-private func carriedV4(_ high: UInt64, _ low: UInt64) -> [UInt32] {
-    let lowest = UInt32(truncatingIfNeeded: low)
-    if high == 0 {
-        // ::a.b.c.d (RFC 4291 §2.5.5.1), ::ffff:a.b.c.d (§2.5.5.2), ::ffff:0:a.b.c.d (RFC 2765 §2.1).
-        if low >> 32 == 0 || low >> 32 == 0xFFFF || low >> 32 == 0xFFFF_0000 { return [lowest] }
-        return []
-    }
-    if high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 { return [lowest] }  // NAT64, RFC 6052 §2.1
-    if high >> 48 == 0x2002 { return [UInt32(truncatingIfNeeded: high >> 16)] }  // 6to4, RFC 3056 §2
-    if high >> 32 == 0x2001_0000 {  // Teredo, RFC 4380 §4: the server, and the client with its bits inverted
-        return [UInt32(truncatingIfNeeded: high), ~lowest]
-    }
-    return []
 }

@@ -1,4 +1,5 @@
 package import Message
+package import Tokens
 
 /// One way in which a client can prove who it is (RFC 9110 §11): a value of the configuration.
 ///
@@ -7,8 +8,12 @@ package import Message
 package protocol AuthenticationScheme: Sendable {
     var name: AuthenticationSchemeName { get }
 
-    /// What a 407 offers for this scheme in `Proxy-Authenticate`.
-    var challenge: [UInt8] { get }
+    /// What a 407 offers for this scheme: values of `Proxy-Authenticate`, each for a line of its own. Most schemes have one.
+    ///
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - failure: why the client gets a challenge. Nil: it has not been looked at.
+    func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]]
 
     /// Looks at a request.
     ///
@@ -35,20 +40,25 @@ package struct AuthenticationAttempt: Sendable {
     package let client: IPAddress?
     /// The monotonic clock.
     package let now: Duration
+    /// The time of day, for what says until when it holds.
+    package let wallTime: WallTime
 
     package init(
-        credentials: [UInt8]?, method: [UInt8] = [], target: [UInt8] = [], client: IPAddress?, now: Duration
+        credentials: [UInt8]?, method: [UInt8] = [], target: [UInt8] = [], client: IPAddress?, now: Duration,
+        wallTime: WallTime = WallTime(secondsSinceEpoch: 0)
     ) {
         self.credentials = credentials
         self.method = method
         self.target = target
         self.client = client
         self.now = now
+        self.wallTime = wallTime
     }
 
     /// The same attempt later: an answer took its time.
     package func at(_ now: Duration) -> AuthenticationAttempt {
-        AuthenticationAttempt(credentials: credentials, method: method, target: target, client: client, now: now)
+        AuthenticationAttempt(
+            credentials: credentials, method: method, target: target, client: client, now: now, wallTime: wallTime)
     }
 }
 
@@ -71,13 +81,19 @@ package enum AuthenticationReply: Sendable, Equatable {
 }
 
 /// Why a client is not let in.
-package enum AuthenticationFailure: Sendable, Equatable, CaseIterable {
+package enum AuthenticationFailure: Sendable, Equatable {
     /// There are no credentials for any scheme that is offered.
     case missing
     /// The credentials are not right.
     case wrong
+    /// The client knows its secret, but has to send its request again with the new challenge (`stale`, RFC 7616 §3.3).
+    case stale
     /// This client failed too often; it has to wait, right or wrong.
     case tooManyFailures
+    /// The token is not accepted.
+    case token(TokenFault)
+    /// Nobody can tell now whether the credentials are right: what is needed for it cannot be reached. This is no fault of the client.
+    case unavailable
 }
 
 /// What a helper thread is asked, with all that it needs.
@@ -87,9 +103,25 @@ package enum AuthenticationQuestion: Sendable, Equatable {
     /// - Parameter hash: nil if there is no such user. The helper then verifies against a hash that nobody has, so that the time
     ///   it takes does not tell whether the user exists.
     case password(BasicCredentials, hash: String?)
+    /// Is the token signed with one of the keys?
+    case signature(SignedToken)
+    /// What does the security context of the client's connection make of this token? (RFC 2743 §2.2.2)
+    case negotiation([UInt8])
+}
+
+/// A token whose claims are in order, and the keys that its signature may be of.
+package struct SignedToken: Sendable, Equatable {
+    package let token: JSONWebToken
+    package let candidates: [JSONWebKey]
+    /// Whom the token is about, if it is signed.
+    package let subject: TokenSubject
+    /// Under which the token is remembered.
+    let key: [UInt8]
 }
 
 /// What a helper thread found.
 package enum AuthenticationAnswer: Sendable, Equatable {
     case password(isRight: Bool)
+    case signature(isRight: Bool)
+    case negotiation(NegotiationAnswer)
 }

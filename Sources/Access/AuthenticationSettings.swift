@@ -1,17 +1,39 @@
 import Rules
+package import Tokens
 
 /// `access.authentication`: how clients prove who they are. Each scheme has a section of its own, and is offered if that section names
 /// what the scheme needs; all that are offered are offered together.
 package struct AuthenticationSettings: Sendable, Equatable {
     package var basic = BasicSettings()
+    package var digest = DigestSettings()
+    /// The path of a file with the groups of the users of `basic` and `digest`. Nil: they are in none.
+    package var groupsFile: String?
+    package var bearer = BearerSettings()
+    package var negotiate = NegotiateSettings()
+    /// `certificates.map`: who the owner of a client certificate is.
+    package var certificates = CertificateMap()
 
     package init() {}
 
     /// The schemes that are offered, the strongest first: a client takes the first one that it knows (RFC 9110 §11.6.1).
-    package var offered: [AuthenticationSchemeName] { basic.usersFile == nil ? [] : [.basic] }
+    package var offered: [AuthenticationSchemeName] {
+        var offered: [AuthenticationSchemeName] = []
+        if negotiate.keytab != nil { offered.append(.negotiate) }
+        if digest.usersFile != nil { offered.append(.digest) }
+        if bearer.isOffered { offered.append(.bearer) }
+        if basic.usersFile != nil { offered.append(.basic) }
+        return offered
+    }
 
     /// Whether clients have to prove who they are.
-    package var isRequired: Bool { !offered.isEmpty }
+    package var isRequired: Bool { !offered.isEmpty || !certificates.entries.isEmpty }
+
+    /// The files that are read again when they change.
+    package var files: [String] {
+        var files = [basic.usersFile, digest.usersFile, groupsFile, bearer.tokensFile].compactMap(\.self)
+        if case .file(let path) = bearer.keys { files.append(path) }
+        return files
+    }
 }
 
 /// `access.authentication.basic` (RFC 7617).
@@ -19,8 +41,57 @@ package struct BasicSettings: Sendable, Equatable {
     package var realm = "larder"
     /// The path of an htpasswd file. Nil: the scheme is not offered.
     package var usersFile: String?
+    /// Whether the file may have hashes that can be guessed fast.
+    package var weakHashes: Permission = .deny
     /// How long credentials that were right are accepted without hashing the password again.
     package var remember: Duration = .seconds(60)
+
+    package enum Permission: String, CaseIterable, Sendable { case deny, allow }
+
+    package init() {}
+}
+
+/// `access.authentication.digest` (RFC 7616).
+package struct DigestSettings: Sendable, Equatable {
+    /// A part of every hash in the users' file.
+    package var realm = "larder"
+    /// The path of a file as htdigest writes it. Nil: the scheme is not offered.
+    package var usersFile: String?
+    /// Whether MD5 is offered too, behind SHA-256.
+    package var allowsMD5 = true
+    /// How long a nonce can be used.
+    package var nonceLifetime: Duration = .seconds(300)
+
+    package init() {}
+}
+
+/// `access.authentication.bearer` (RFC 6750).
+package struct BearerSettings: Sendable, Equatable {
+    package var realm = "larder"
+    /// The path of a file with the hashes of opaque tokens.
+    package var tokensFile: String?
+    /// The keys that sign tokens. Nil: only opaque tokens are accepted.
+    package var keys: KeySetSource?
+    /// What signed tokens have to say.
+    package var terms = TokenTerms()
+    /// How long after a success the keys of a URL are fetched again.
+    package var keysRefresh: Duration = .seconds(300)
+    /// How long the keys of a URL are used if they cannot be fetched again.
+    package var keysKept: Duration = .seconds(86_400)
+
+    package init() {}
+
+    package var isOffered: Bool { tokensFile != nil || keys != nil }
+}
+
+/// `access.authentication.negotiate` (RFC 4559).
+package struct NegotiateSettings: Sendable, Equatable {
+    /// The path of a keytab. Nil: the scheme is not offered.
+    package var keytab: String?
+    /// The service whose tickets are accepted. Nil: all of the keytab.
+    package var principal: String?
+    /// The realm whose users are known without it. Nil: every name has its realm.
+    package var ownRealm: String?
 
     package init() {}
 }
@@ -29,6 +100,13 @@ package struct BasicSettings: Sendable, Equatable {
 package struct AuthenticationMaterial: Sendable, Equatable {
     /// Those of `basic.users`.
     package var users = HtpasswdFile()
+    /// Those of `digest.users`.
+    package var digestUsers = DigestFile()
+    package var groups = GroupsFile()
+    /// Those of `bearer.tokens`.
+    package var tokens = TokenFile()
+    /// Those of `bearer.jwt.jwks`. Nil: there are none, or they could not be fetched.
+    package var tokenKeys: JSONWebKeySet?
 
     package init() {}
 }

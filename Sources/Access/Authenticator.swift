@@ -3,14 +3,21 @@ import Rules
 /// The schemes that this proxy offers, in the order of its configuration. Immutable; a reload makes a new one.
 package struct Authenticator: Sendable {
     private let schemes: [any AuthenticationScheme]
-    /// The value of `Proxy-Authenticate` of a 407: a challenge for each scheme, in order (RFC 9110 §11.7.1).
-    package let challenge: [UInt8]
 
     /// - Returns: nil if no scheme is offered: then clients need not prove who they are.
-    package init?(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
+    ///
+    /// - Parameter tools: what the core does not compute itself.
+    package init?(
+        _ settings: AuthenticationSettings, _ material: AuthenticationMaterial, _ tools: AuthenticationTools
+    ) {
         let schemes = settings.offered.map { name -> any AuthenticationScheme in
             switch name {
-            case .basic: Basic(realm: settings.basic.realm, users: material.users)
+            case .negotiate: NegotiateAcceptor(settings.negotiate)
+            case .bearer:
+                Bearer(settings.bearer, material, offersBasic: !settings.offered.contains(.basic), tools)
+            case .basic: Basic(realm: settings.basic.realm, users: material.users, groups: material.groups)
+            case .digest: DigestScheme(settings.digest, material.digestUsers, material.groups, tools)
+            case .certificate: preconditionFailure("no request carries a certificate")
             }
         }
         guard !schemes.isEmpty else { return nil }
@@ -20,7 +27,13 @@ package struct Authenticator: Sendable {
     package init(_ schemes: [any AuthenticationScheme]) {
         precondition(!schemes.isEmpty, "authentication without a scheme would let nobody in")
         self.schemes = schemes
-        challenge = Array(schemes.map(\.challenge).joined(separator: Array(", ".utf8)))
+    }
+
+    /// The values of `Proxy-Authenticate` of a 407: the challenges of the schemes, in order (RFC 9110 §11.7.1).
+    ///
+    /// Each is for a line of its own. Many clients do not split a line into challenges: the parameters of Digest have commas too.
+    package func challenges(at now: Duration, after failure: AuthenticationFailure? = nil) -> [[UInt8]] {
+        schemes.flatMap { $0.challenges(at: now, after: failure) }
     }
 
     /// What becomes of a request.

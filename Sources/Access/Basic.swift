@@ -3,12 +3,15 @@ import Rules
 /// The Basic scheme (RFC 7617): a name and a password with every request, checked against an htpasswd file.
 package struct Basic: AuthenticationScheme {
     private let users: HtpasswdFile
-    package let challenge: [UInt8]
+    private let groups: GroupsFile
+    private let challenge: [UInt8]
 
     package var name: AuthenticationSchemeName { .basic }
+    package func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] { [challenge] }
 
-    package init(realm: String, users: HtpasswdFile) {
+    package init(realm: String, users: HtpasswdFile, groups: GroupsFile = GroupsFile()) {
         self.users = users
+        self.groups = groups
         challenge = basicChallenge(realm: realm)
     }
 
@@ -16,11 +19,12 @@ package struct Basic: AuthenticationScheme {
         _ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials
     ) -> AuthenticationStep? {
         guard let value = attempt.credentials, let credentials = BasicCredentials(fieldValue: value) else { return nil }
-        switch memory.answer(for: credentials, client: attempt.client, now: attempt.now) {
+        let hash = users.hash(for: credentials.user)
+        switch memory.answer(for: credentials, storedAs: hash, client: attempt.client, now: attempt.now) {
         case .verified(let expiry): return .known(identity(credentials, until: expiry))
         case .refused: return .refused(.wrong)
         case .tooManyFailures: return .refused(.tooManyFailures)
-        case .unknown: return .ask(.password(credentials, hash: users.hash(for: credentials.user)))
+        case .unknown: return .ask(.password(credentials, hash: hash))
         }
     }
 
@@ -32,12 +36,15 @@ package struct Basic: AuthenticationScheme {
         case (.password(let credentials, let hash), .password(let isRight)):
             // The password of nobody is never right, whatever the helper found.
             let isValid = isRight && hash != nil
-            memory.record(credentials, isValid: isValid, client: attempt.client, now: attempt.now)
+            memory.record(
+                credentials, storedAs: hash, isValid: isValid, client: attempt.client, now: attempt.now)
             return isValid ? .known(identity(credentials, until: memory.expiry(now: attempt.now))) : .refused(.wrong)
+        default: preconditionFailure("Basic asks for passwords alone")
         }
     }
 
     private func identity(_ credentials: BasicCredentials, until expiry: Duration) -> Identity {
-        Identity(name: credentials.user, scheme: .basic, expiry: expiry)
+        Identity(
+            name: credentials.user, scheme: .basic, groups: groups.groups(of: credentials.user), expiry: expiry)
     }
 }

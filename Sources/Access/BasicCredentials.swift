@@ -30,12 +30,17 @@ package struct BasicCredentials: Sendable, Equatable {
 
 /// The value of `Proxy-Authenticate` for a realm (RFC 7617 §2 and §2.1): the realm as quoted-string, UTF-8 announced.
 package func basicChallenge(realm: String) -> [UInt8] {
-    var value = Array("Basic realm=\"".utf8)
-    for byte in realm.utf8 where byte >= 0x20 && byte != 0x7F {
+    Array("Basic realm=".utf8) + quoted(realm) + Array(", charset=\"UTF-8\"".utf8)
+}
+
+/// A text as quoted-string (RFC 9110 §5.6.4), without its control characters.
+func quoted(_ text: String) -> [UInt8] {
+    var value = Array("\"".utf8)
+    for byte in text.utf8 where byte >= 0x20 && byte != 0x7F {
         if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { value.append(UInt8(ascii: "\\")) }
         value.append(byte)
     }
-    value.append(contentsOf: "\", charset=\"UTF-8\"".utf8)
+    value.append(UInt8(ascii: "\""))
     return value
 }
 

@@ -13,12 +13,18 @@ package struct HtpasswdFile: Sendable, Equatable {
     package var users: [String] { hashes.keys.sorted() }
 
     /// Reads every line, and returns all errors, not only the first.
-    package static func parse(_ text: [UInt8]) -> (file: HtpasswdFile, errors: [HtpasswdError]) {
+    ///
+    /// - Parameter allowsWeak: whether hashes that can be guessed fast are accepted (`WeakHash`).
+    package static func parse(
+        _ text: [UInt8], allowsWeak: Bool = false
+    ) -> (file: HtpasswdFile, errors: [HtpasswdError]) {
         var file = HtpasswdFile()
         var errors: [HtpasswdError] = []
         for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             do throws(HtpasswdError) {
-                guard let (user, hash) = try parseLine(line, number: index + 1) else { continue }
+                guard let (user, hash) = try parseLine(line, number: index + 1, allowsWeak: allowsWeak) else {
+                    continue
+                }
                 guard file.hashes[user] == nil else { throw HtpasswdError(line: index + 1, problem: .repeatedUser) }
                 file.hashes[user] = hash
             } catch {
@@ -30,7 +36,7 @@ package struct HtpasswdFile: Sendable, Equatable {
 
     /// Returns nil for an empty line or a comment.
     private static func parseLine(
-        _ line: ArraySlice<UInt8>, number: Int
+        _ line: ArraySlice<UInt8>, number: Int, allowsWeak: Bool
     ) throws(HtpasswdError) -> (user: String, hash: String)? {
         let line = line.last == 0x0D ? line.dropLast() : line
         if line.first == UInt8(ascii: "#") || line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return nil }
@@ -41,7 +47,9 @@ package struct HtpasswdFile: Sendable, Equatable {
             line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw HtpasswdError(line: number, problem: .notText) }
         guard !user.isEmpty else { throw HtpasswdError(line: number, problem: .noUser) }
-        if let problem = problem(withHash: hash) { throw HtpasswdError(line: number, problem: problem) }
+        if !(allowsWeak && WeakHash.isOne(hash)), let problem = problem(withHash: hash) {
+            throw HtpasswdError(line: number, problem: problem)
+        }
         return (user, hash)
     }
 

@@ -14,9 +14,9 @@ package struct ProvenCredentials: Sendable {
     /// - Parameters:
     ///   - value: the value of the one `Proxy-Authorization`.
     ///   - hash: with a key that no other program knows.
-    /// - Returns: nil for an identity that does not say when the client must authenticate again, or that is of more than a request.
+    /// - Returns: nil for an identity that does not say when the client must authenticate again.
     package init?(_ value: ArraySlice<UInt8>, of identity: Identity, _ hash: SipHash) {
-        guard identity.scope == .request, let expiry = identity.expiry else { return nil }
+        guard let expiry = identity.expiry else { return nil }
         digest = hash.digest(of: value.span, 0..<value.count)
         self.hash = hash
         self.identity = identity

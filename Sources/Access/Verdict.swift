@@ -17,15 +17,20 @@ package struct Denial: Error, Sendable, Equatable, CustomStringConvertible {
     package let reason: DenialReason
     /// One sentence for people. It names the destination that was requested, and never a user or a password.
     package let text: String
+    /// The page to which a rule sends clients. Nil: the answer is a page of Larder.
+    package let page: String?
     /// What the request lacks, if the rules deny everything that they do not allow. Nil if more than one thing may be missing.
     package let shortfall: Shortfall?
     /// 403 (RFC 9110 §15.5.4).
     package var status: UInt16 { 403 }
 
-    package init(rule: Int? = nil, reason: DenialReason, text: String, shortfall: Shortfall? = nil) {
+    package init(
+        rule: Int? = nil, reason: DenialReason, text: String, page: String? = nil, shortfall: Shortfall? = nil
+    ) {
         self.rule = rule
         self.reason = reason
         self.text = text
+        self.page = page
         self.shortfall = shortfall
     }
 
@@ -50,12 +55,17 @@ package enum DenialReason: String, CaseIterable, Sendable {
     case portNotAllowed = "port-not-allowed"
     case methodNotAllowed = "method-not-allowed"
     case pathNotAllowed = "path-not-allowed"
+    case requestNotAllowed = "request-not-allowed"
     case userNotAllowed = "user-not-allowed"
     case clientNotAllowed = "client-not-allowed"
     /// The address is not public, and no rule opens it.
     case privateDestination = "private-destination"
     /// The address is that of Larder's admin server.
     case adminServer = "admin-server"
+    /// The address is one on which Larder itself accepts clients.
+    case ownListener = "own-listener"
+    /// The address is that of a next proxy of `routes`, and no rule names it.
+    case nextProxy = "next-proxy"
     /// CONNECT to a port that is neither in `access.connect_ports` nor named by a rule that allows it.
     case connectPort = "connect-port"
     /// The client is not in `access.clients`.
@@ -65,18 +75,15 @@ package enum DenialReason: String, CaseIterable, Sendable {
     /// A placeholder of `credentials` stands where it is not replaced, or a credential of the client's own stands in its place.
     case credential
 
-    /// - Parameter condition: of an allow rule, which does not hold.
-    init(unmet condition: RuleCondition) {
-        self =
-            switch condition {
-            case .host: .hostNotAllowed
-            case .address: .addressNotAllowed
-            case .port: .portNotAllowed
-            case .method: .methodNotAllowed
-            case .path: .pathNotAllowed
-            case .user: .userNotAllowed
-            case .client: .clientNotAllowed
-            }
+    /// - Parameter conditions: of an allow rule, which do not hold. Nil if there are none.
+    init?(unmet conditions: RuleCondition) {
+        let table: [(RuleCondition, DenialReason)] = [
+            (.host, .hostNotAllowed), (.address, .addressNotAllowed), (.port, .portNotAllowed),
+            (.method, .methodNotAllowed), (.path, .pathNotAllowed), ([.scheme, .details], .requestNotAllowed),
+            (.user, .userNotAllowed), (.client, .clientNotAllowed),
+        ]
+        guard let row = table.first(where: { !conditions.isDisjoint(with: $0.0) }) else { return nil }
+        self = row.1
     }
 
     /// Everything about one case.
@@ -114,6 +121,10 @@ package enum DenialReason: String, CaseIterable, Sendable {
             Row(
                 "A rule allows the host, but not this path.",
                 "Ask the administrator of the proxy for a rule that allows this path.")
+        case .requestNotAllowed:
+            Row(
+                "A rule allows the host, but not a request like this one: its query, fields, size, scheme or time.",
+                "Ask the administrator of the proxy for a rule that allows this request.")
         case .userNotAllowed:
             Row(
                 "No rule allows this user anything.",
@@ -130,6 +141,14 @@ package enum DenialReason: String, CaseIterable, Sendable {
             Row(
                 "The address is that of Larder's admin server.",
                 "Connect to the admin server directly, without the proxy.")
+        case .ownListener:
+            Row(
+                "The address is one on which Larder itself accepts clients.",
+                "Connect to the proxy directly, without itself in between.")
+        case .nextProxy:
+            Row(
+                "The address is that of a next proxy, and no rule names it.",
+                "Ask the administrator of the proxy for a rule that names this address.")
         case .connectPort:
             Row(
                 "Tunnels to this port are closed.",

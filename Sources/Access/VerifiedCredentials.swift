@@ -2,9 +2,9 @@ package import Message
 
 /// Remembers which credentials were right and which were wrong, so that a password is hashed once a minute instead of once per request.
 ///
-/// It does not store passwords, but a digest of user and password under a secret key. It remembers failures briefly, and a client that
-/// fails too often has to wait even with right credentials: otherwise an attacker could keep us busy hashing. The clock is a parameter
-/// (a monotonic `Duration`), and so is the digest.
+/// It does not store passwords, but a digest of user, password and stored hash under a secret key: if the stored hash of a user changes,
+/// what was remembered of that user is found no more. Failures are counted with those that other workers see (`Attempts`). The clock is a
+/// parameter (a monotonic `Duration`), and so is the digest.
 package struct VerifiedCredentials: Sendable {
     package enum Answer: Sendable, Equatable {
         /// - Parameter until: when the password has to be hashed again.
@@ -12,7 +12,7 @@ package struct VerifiedCredentials: Sendable {
         case refused
         /// Hash the password on a helper thread, and `record` the result.
         case unknown
-        /// This client failed too often. Its credentials are ignored for that long.
+        /// This client failed too often, or others did with this name. The credentials are ignored for that long.
         case tooManyFailures(wait: Duration)
     }
 
@@ -22,96 +22,125 @@ package struct VerifiedCredentials: Sendable {
         package var remember: Duration = .seconds(60)
         /// How long credentials that were wrong are refused without hashing them again.
         package var rememberFailure: Duration = .seconds(2)
-        /// The most credentials, and the most clients, that are remembered. The oldest are forgotten first.
+        /// The most credentials that are remembered. The oldest are forgotten first.
         package var countMax = 4096
-        /// How often a client may fail within `failureWindow` before it has to wait for the end of that time.
-        package var failuresPerClientMax = 10
-        package var failureWindow: Duration = .seconds(10)
         package init() {}
     }
 
+    /// Signed tokens that have been verified.
+    package var tokens: VerifiedTokens
+
     private let bounds: Bounds
+    private let attempts: any SharedAttempts
     private let digest: @Sendable ([UInt8]) -> [UInt8]
     private var verified: ExpiringTable<[UInt8], Void>
     private var refused: ExpiringTable<[UInt8], Void>
-    private var failures: ExpiringTable<Client, Int>
+    private var delay: Duration = .zero
+    private var hasBegunWait = false
 
-    /// - Parameter digest: a keyed digest (HMAC-SHA-256, say) whose key no other program knows.
-    package init(bounds: Bounds = .init(), digest: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+    /// - Parameters:
+    ///   - attempts: the counts of all workers.
+    ///   - digest: a keyed digest (HMAC-SHA-256, say) whose key no other program knows.
+    package init(
+        bounds: Bounds = .init(), attempts: some SharedAttempts, digest: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) {
         self.bounds = bounds
+        self.attempts = attempts
         self.digest = digest
+        tokens = VerifiedTokens(digest: digest)
         verified = ExpiringTable(lifetime: bounds.remember, countMax: bounds.countMax)
         refused = ExpiringTable(lifetime: bounds.rememberFailure, countMax: bounds.countMax)
-        failures = ExpiringTable(lifetime: bounds.failureWindow, countMax: bounds.countMax)
     }
 
-    /// - Parameter client: nil for clients of a Unix socket, who share one count.
-    package func answer(for credentials: BasicCredentials, client: IPAddress?, now: Duration) -> Answer {
-        if let wait = wait(of: client, now: now) { return .tooManyFailures(wait: wait) }
-        let key = identity(credentials)
+    // MARK: passwords
+
+    /// - Parameters:
+    ///   - stored: what the password is compared with. Nil: there is no such user, or somebody else compares it.
+    ///   - client: nil for clients of a Unix socket, who share one count.
+    package func answer(
+        for credentials: BasicCredentials, storedAs stored: String? = nil, client: IPAddress?, now: Duration
+    ) -> Answer {
+        if let wait = wait(of: client, as: credentials.user, now: now) { return .tooManyFailures(wait: wait) }
+        let key = identity(credentials, stored)
         if let (_, expiry) = verified.value(key, now: now) { return .verified(until: expiry) }
         if refused.value(key, now: now) != nil { return .refused }
         return .unknown
     }
 
-    /// How long this client has to wait because it failed too often. Nil: not at all.
-    package func wait(of client: IPAddress?, now: Duration) -> Duration? {
-        guard let (count, end) = failures.value(Client(client), now: now), count >= bounds.failuresPerClientMax else {
-            return nil
-        }
-        return end - now
-    }
-
-    /// How often a client began to have to wait. Who keeps an answer of `verified` asks again when it changes.
-    package private(set) var waitsBegun = 0
-
     /// When credentials that are found right now have to be hashed again.
     func expiry(now: Duration) -> Duration { now + bounds.remember }
 
-    /// Records the result of hashing. A failure counts against the client.
-    package mutating func record(_ credentials: BasicCredentials, isValid: Bool, client: IPAddress?, now: Duration) {
-        let key = identity(credentials)
+    /// Records the result of hashing. A failure counts against client and name.
+    package mutating func record(
+        _ credentials: BasicCredentials, storedAs stored: String? = nil, isValid: Bool, client: IPAddress?,
+        now: Duration
+    ) {
+        let key = identity(credentials, stored)
         if isValid {
             verified.set(key, (), now: now)
+            succeeded(client, as: credentials.user, now: now)
         } else {
             refused.set(key, (), now: now)
-            countFailure(of: Client(client), now: now)
+            failed(client, as: credentials.user, now: now)
         }
     }
 
-    /// Call this when the users' file has changed.
+    /// Call this when it is no longer known what passwords were compared with.
     package mutating func forgetAll() {
         verified.removeAll()
         refused.removeAll()
+        tokens.forgetAll()
     }
 
-    private mutating func countFailure(of client: Client, now: Duration) {
-        let count = (failures.value(client, now: now)?.value ?? 0) + 1
-        if count == 1 { failures.set(client, count, now: now) } else { failures.update(client, count) }
-        if count == bounds.failuresPerClientMax { waitsBegun += 1 }
-    }
-
-    /// The length of the user name comes first, so that no two pairs of user and password have the same bytes.
-    private func identity(_ credentials: BasicCredentials) -> [UInt8] {
+    /// The lengths come first, so that no two inputs have the same bytes.
+    private func identity(_ credentials: BasicCredentials, _ stored: String?) -> [UInt8] {
         let user = Array(credentials.user.utf8)
-        let length = lengthBytes(user.count)
-        return digest(length + user + credentials.password)
+        let stored = Array((stored ?? "").utf8)
+        return digest(lengthBytes(user.count) + lengthBytes(stored.count) + user + stored + credentials.password)
     }
 
     private func lengthBytes(_ count: Int) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) }
     }
 
-    /// A client in an IPv6 network has at least a /64, so all addresses of a /64 count as one client.
-    private struct Client: Hashable, Sendable {
-        let address: IPAddress?
+    // MARK: failures, for every scheme
 
-        init(_ address: IPAddress?) {
-            guard let address, !address.isV4 else {
-                self.address = address
-                return
-            }
-            self.address = IPAddress(v6: address.v6.high, low: 0)
+    /// How long this client has to wait because it failed too often, or because others did with this name. Nil: not at all.
+    package func wait(of client: IPAddress?, as name: String?, now: Duration) -> Duration? {
+        attempts.withAttempts { $0.failures.wait(of: client, as: name, now: now) }
+    }
+
+    /// Whether somebody began to have to wait with a failure that was counted here. Who keeps an answer of `verified` asks again then.
+    /// Taken once.
+    package mutating func takeBegunWait() -> Bool {
+        defer { hasBegunWait = false }
+        return hasBegunWait
+    }
+
+    /// Counts a failure against the client and the name that it gave. Nil: it gave none.
+    package mutating func failed(_ client: IPAddress?, as name: String?, now: Duration) {
+        (delay, hasBegunWait) = attempts.withAttempts { [hasBegunWait] attempts in
+            let waits = attempts.failures.waitsBegun
+            let delay = attempts.failures.failed(client, as: name, now: now)
+            return (delay, hasBegunWait || attempts.failures.waitsBegun != waits)
         }
+    }
+
+    package func succeeded(_ client: IPAddress?, as name: String, now: Duration) {
+        attempts.withAttempts { $0.failures.succeeded(client, as: name, now: now) }
+    }
+
+    /// How long the answer to the last failure is held back. Taken once.
+    package mutating func takeDelay() -> Duration {
+        defer { delay = .zero }
+        return delay
+    }
+
+    /// Uses a count of a nonce of Digest. Returns false if it may have been used before.
+    ///
+    /// - Parameter lifetime: that of nonces. Older ones may be forgotten.
+    func use(_ count: UInt32, of nonce: DigestNonce, lifetime: Duration, now: Duration) -> Bool {
+        let oldest = milliseconds(max(now - lifetime, .zero))
+        return attempts.withAttempts { $0.nonces.use(count, of: nonce, oldest: oldest) }
     }
 }

@@ -6,8 +6,8 @@ import Server
 ///
 /// It knows no sockets: the same function answers over TCP, over the Unix socket, and in tests.
 package struct AdminRouter: Sendable {
-    private let proxy: any AdministeredProxy
-    private let authority: AdminAuthority
+    let proxy: any AdministeredProxy
+    let authority: AdminAuthority
 
     package init(proxy: any AdministeredProxy, token: [UInt8]?) {
         self.proxy = proxy
@@ -22,6 +22,11 @@ package struct AdminRouter: Sendable {
         case issueCredential = "/credentials/issue"
         case revokeCredential = "/credentials/revoke"
         case explain = "/explain"
+        case learning = "/learn"
+        case forgetJournal = "/learn/forget"
+        case journal = "/learn/show"
+        case startLearning = "/learn/start"
+        case stopLearning = "/learn/stop"
         case metrics = "/metrics"
         case objects = "/objects"
         case purge = "/purge"
@@ -32,8 +37,12 @@ package struct AdminRouter: Sendable {
 
         var methods: [String] {
             switch self {
-            case .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential: ["POST"]
-            case .dashboard, .health, .metrics, .objects, .stats, .transfers, .credentials: ["GET", "HEAD"]
+            case .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential,
+                .startLearning, .stopLearning, .forgetJournal:
+                ["POST"]
+            case .dashboard, .health, .metrics, .objects, .stats, .transfers, .credentials, .learning,
+                .journal:
+                ["GET", "HEAD"]
             }
         }
 
@@ -46,6 +55,11 @@ package struct AdminRouter: Sendable {
             case .issueCredential: "make a placeholder for a credential"
             case .revokeCredential: "end placeholders"
             case .explain: "what would become of a request, and why"
+            case .learning: "the jobs whose requests have been noted"
+            case .forgetJournal: "forget what is known of a job"
+            case .journal: "the smallest rules that a job needed"
+            case .startLearning: "note what a job requests"
+            case .stopLearning: "end the run of a job"
             case .objects: "what is stored, as JSON lines"
             case .purge: "remove stored responses, or mark them stale"
             case .clearSession: "forget what is known about log-ins at origins, and their cookies"
@@ -80,6 +94,11 @@ package struct AdminRouter: Sendable {
         case .issueCredential: return issue(request)
         case .revokeCredential: return revoke(request)
         case .explain: return explain(request)
+        case .learning: return journals(request)
+        case .forgetJournal: return forgetJournal(request)
+        case .journal: return journal(request)
+        case .startLearning: return startLearning(request)
+        case .stopLearning: return stopLearning(request)
         case .objects: return objects(request)
         case .purge: return purge(request)
         case .clearSession: return clearSession(request)

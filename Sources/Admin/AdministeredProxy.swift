@@ -1,4 +1,5 @@
 package import Credentials
+package import Learning
 package import Message
 package import Server
 
@@ -38,6 +39,20 @@ package protocol AdministeredProxy: Sendable {
     func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]?
     /// Explains what would happen to a request. Sends nothing to an origin and changes nothing in the store.
     func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation
+    /// Begins to note what a job requests.
+    ///
+    /// - Returns: why its journal is in memory only; nil if it is saved.
+    func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String?
+    /// - Returns: false if the job does not learn.
+    func stopLearning(_ job: String) -> Bool
+    /// - Returns: false if there is no such job.
+    func forgetJournal(of job: String) -> Bool
+    /// The jobs that learn now.
+    var learning: ActiveJobs { get }
+    /// What jobs have requested until now, by their names.
+    func journals() -> [Journal]
+    /// What a job has requested, and the difference to the rules in force. Nil if there is no such job.
+    func journal(of job: String) -> (journal: Journal, difference: Difference)?
     /// The fetches and tunnels that are under way, in no particular order.
     func transfers() -> [TransferReport]
     /// Ends a transfer.

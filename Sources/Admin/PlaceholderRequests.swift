@@ -66,7 +66,7 @@ private func checkedJob(_ job: String?) throws(SelectionError) -> String? {
     return job
 }
 
-private func textMembers(_ body: [UInt8], among names: [String]) throws(SelectionError) -> [String: String] {
+func textMembers(_ body: [UInt8], among names: [String]) throws(SelectionError) -> [String: String] {
     guard let value = try? JSONValue(parsing: body), case .object(let members) = value else {
         throw SelectionError(message: "the body must be a JSON object")
     }

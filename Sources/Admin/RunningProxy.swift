@@ -2,6 +2,8 @@ import Cookies
 package import Credentials
 package import Message
 package import EventLoop
+package import Learning
+import Limiting
 import Interception
 import Routing
 import Rules
@@ -87,6 +89,10 @@ package final class RunningProxy: AdministeredProxy {
             guard let tls = rule.tls, tls.verification == .none else { return [Statistics.UnverifiedOrigin]() }
             return rule.conditions.hosts.map { .init(host: "\($0)", rule: rule.number, isPinned: !tls.pins.isEmpty) }
         }
+        result.learning = proxy.shared.learning.active.jobs.map { job in
+            Statistics.LearningJob(
+                job: job.job, scope: job.scope.text, allows: job.allows, endsAt: job.endsAt?.secondsSinceEpoch)
+        }
         let time = MonotonicTime.read().sinceStart
         if let terms = proxy.snapshot.originCircuit {
             let down = proxy.shared.originHealth.snapshot.down(now: time, terms)
@@ -103,6 +109,12 @@ package final class RunningProxy: AdministeredProxy {
                     limit: "\(usage.bound)", rate: $0, average: usage.average, flows: usage.flows)
             }
         }.sorted { ($1.average, $0.limit) < ($0.average, $1.limit) }.prefix(RunningProxy.refusalsShownMax).map { $0 }
+        result.limitBuckets = proxy.shared.limits.accounts.map { $0.usage(nil, now: 0) }
+            .sorted { ($1.refused, $1.bytes) < ($0.refused, $0.bytes) }.prefix(RunningProxy.refusalsShownMax).map {
+                Statistics.LimitBucketUsage(
+                    rule: $0.bucket.rule, subject: $0.bucket.subject.description, underWay: $0.underWay,
+                    connections: $0.connections, refused: $0.refused, bytes: $0.bytes, spent: $0.spent)
+            }
         let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)
@@ -154,6 +166,25 @@ package final class RunningProxy: AdministeredProxy {
 
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
         try proxy.explain(question)
+    }
+
+    package func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String? {
+        try proxy.startLearning(job)
+    }
+
+    package func stopLearning(_ job: String) -> Bool { proxy.stopLearning(job) }
+
+    package func forgetJournal(of job: String) -> Bool { proxy.forgetJournal(of: job) }
+
+    package var learning: ActiveJobs { proxy.shared.learning.active }
+
+    package func journals() -> [Journal] { proxy.journals() }
+
+    package func journal(of job: String) -> (journal: Journal, difference: Difference)? {
+        let snapshot = proxy.snapshot
+        return proxy.journal(of: job).map {
+            ($0, Difference(of: $0, from: snapshot.access, rules: snapshot.configuration.access.rules))
+        }
     }
 
     package func transfers() -> [TransferReport] { proxy.transfers() }

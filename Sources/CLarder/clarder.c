@@ -51,3 +51,16 @@ void clarder_limit_arenas(int arenas) {
 }
 
 int clarder_name_thread(const char *name) { return pthread_setname_np(pthread_self(), name); }
+
+void clarder_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+int clarder_duplicate_listening(int fd) {
+    int kind = 0, listens = 0;
+    socklen_t size = sizeof kind;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) != 0 || kind != SOCK_STREAM) return -1;
+    size = sizeof listens;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens) return -1;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (copy >= 0) fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
+    return copy;
+}

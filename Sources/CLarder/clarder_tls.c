@@ -2,6 +2,7 @@
 #include "clarder_tls.h"
 #include <openssl/ec.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -74,3 +75,17 @@ int clarder_ssl_ctx_set_chain(struct ssl_ctx_st *context, struct stack_st_X509 *
 }
 
 void clarder_free_certificates(struct stack_st_X509 *certificates) { sk_X509_pop_free(certificates, X509_free); }
+
+int clarder_general_name(const void *names, int index, int *kind, const unsigned char **bytes, int *count) {
+    const GENERAL_NAMES *all = names;
+    if (index >= sk_GENERAL_NAME_num(all)) return 0;
+    const ASN1_STRING *text = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, index), kind);
+    int has_text = *kind == GEN_DNS || *kind == GEN_EMAIL || *kind == GEN_URI;
+    *bytes = has_text ? ASN1_STRING_get0_data(text) : NULL;
+    *count = has_text ? ASN1_STRING_length(text) : 0;
+    return 1;
+}
+
+void clarder_free_general_names(void *names) { GENERAL_NAMES_free(names); }
+
+void clarder_openssl_free(void *memory) { OPENSSL_free(memory); }

@@ -60,7 +60,7 @@ package struct CacheRules: Sendable, Equatable {
         }
         isTrivial = rules.isEmpty && policyClients.isEmpty
         dependOnType = rules.contains { !$0.conditions.types.isEmpty }
-        dependOnUser = rules.contains { !$0.conditions.users.isEmpty }
+        dependOnUser = rules.contains(where: \.conditions.dependOnUser)
         dependOnIndexes = rules.contains { $0.changes.digest?.source == .index }
     }
 
@@ -113,7 +113,7 @@ package struct CacheRules: Sendable, Equatable {
         var looksAtType = false
         func decides(_ rule: CacheRule) -> Bool {
             let conditions = rule.conditions
-            guard conditions.holdBesidesPath(request) else { return false }
+            guard conditions.holdBesidesDetails(request) else { return false }
             if !conditions.types.isEmpty { looksAtType = true }
             exceptions += conditions.paths
             return conditions.paths.isEmpty

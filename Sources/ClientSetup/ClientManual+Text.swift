@@ -97,8 +97,9 @@ let clientManualHead = """
     | `/truststore.jks` | the same for Java; the password is `changeit` |
     | `/setup.sh` | the script, made for the address at which it was asked for |
     | `/proxy.pac` | the proxy for browsers (proxy auto-configuration) |
+    | `/wpad.dat` | the same, where browsers look for it by themselves: at `http://wpad.DOMAIN/`, which is port 80. The name has to lead to the proxy, and a listener to that port |
 
-    Without an authority the first three answer 404. The proxy's address in the last two comes from the `Host` field. The bundle and the
+    Without an authority the first three answer 404. The proxy's address in the last three comes from the `Host` field. The bundle and the
     trust store are only as trustworthy as the network; `setup.sh` uses neither.
 
     """

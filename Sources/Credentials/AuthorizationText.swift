@@ -5,6 +5,9 @@ struct AuthorizationText {
     private(set) var bytes: [UInt8]
     private var isFirst = true
 
+    /// Parameters without a scheme before them.
+    init() { bytes = [] }
+
     init(scheme: StaticString) { bytes = Message.bytes(of: scheme) + [UInt8(ascii: " ")] }
 
     /// `name="value"`, as a quoted-string (RFC 9110 §5.6.4).

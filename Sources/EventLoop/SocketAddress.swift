@@ -100,7 +100,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the address is in 127.0.0.0/8, or is ::1.
-    var isLoopback: Bool {
+    package var isLoopback: Bool {
         switch storage {
         case .v4(let address, _): address >> 24 == 127
         case .v6(let high, let low, _, _): high == 0 && low == 1

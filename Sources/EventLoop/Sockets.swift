@@ -225,6 +225,19 @@ package enum Sockets {
         return address
     }
 
+    /// Whether the address is one of this machine: what is sent there comes from there. Nothing is sent to find out. The port does not matter.
+    package static func isOfThisMachine(_ address: SocketAddress) -> Bool {
+        let fd = socket(
+            address.family == .v4 ? AF_INET : AF_INET6, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { return false }
+        let probe = Descriptor(adopting: fd)
+        let status = unsafe address.withSockaddr { raw, length in
+            unsafe Glibc.connect(probe.rawValue, raw.assumingMemoryBound(to: sockaddr.self), length)
+        }
+        guard status == 0, let source = try? localAddress(probe.rawValue) else { return false }
+        return source.numericHost == address.numericHost
+    }
+
     /// Closes the sending side. Reading goes on.
     package static func shutdownWrite(_ fd: CInt) {
         _ = shutdown(fd, CInt(SHUT_WR))  // fails only if the connection is gone, which reading will tell

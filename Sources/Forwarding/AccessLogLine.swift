@@ -12,6 +12,10 @@ package struct AccessLogLine {
         /// Nil for a client of a Unix socket.
         package var client: IPAddress?
         package var user: String?
+        /// The name of the listener, where one is written in the configuration: it has nothing to escape.
+        package var listener: String?
+        /// Whether the client asked with SOCKS5. Nothing is said of HTTP/1.
+        package var isSocks = false
         package var status: UInt16 = 0
         package var bodyBytes = 0
         package var outcome: StaticString = "none"
@@ -29,6 +33,8 @@ package struct AccessLogLine {
         package var denial: String?
         /// The number of the rule that denied it; 0 if none did.
         package var denialRule = 0
+        /// The numbers of the report-only rules that matched.
+        package var reported: [Int] = []
         /// Where redirects that Larder followed led. Nil if it followed none.
         package var redirectedTo: [UInt8]?
         /// Whether an origin was asked that did not prove who it is.
@@ -74,6 +80,11 @@ package struct AccessLogLine {
             line.append("\",\"user\":\"")
             for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
         }
+        if let listener = facts.listener {
+            line.append("\",\"listener\":\"")
+            for byte in listener.utf8 { line.append(byte) }
+        }
+        if facts.isSocks { line.append("\",\"protocol\":\"socks5") }
         line.append("\",\"method\":\"")
         for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
         line.append("\",\"uri\":\"")
@@ -103,6 +114,14 @@ package struct AccessLogLine {
             line.append(",\"rule\":")
             appendDecimal(UInt64(facts.denialRule), to: &line)
         }
+        if !facts.reported.isEmpty {
+            line.append(",\"reported\":[")
+            for (index, rule) in facts.reported.enumerated() {
+                if index > 0 { line.append(",") }
+                appendDecimal(UInt64(max(0, rule)), to: &line)
+            }
+            line.append("]")
+        }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")
             AccessLogLine.appendScrubbed(place.span, to: &line)
@@ -126,6 +145,7 @@ package struct AccessLogLine {
         var escaped = method + target
         if let user = facts.user { escaped += user.utf8.count }
         var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count
+        if let listener = facts.listener { names += listener.utf8.count }
         if let particulars = facts.particulars {
             escaped += particulars.redirectedTo?.count ?? 0
             for name in [particulars.reason, particulars.denial, particulars.closeReason] {

@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import Framing
+package import Limiting
 package import Message
 package import Releases
 package import Transaction
@@ -8,7 +9,7 @@ package import Transaction
 /// An error that Larder itself answers: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211), and a page in the form that the
 /// client prefers: text, JSON or HTML.
 package struct ErrorResponse {
-    private let status: UInt16
+    package private(set) var status: UInt16
     private var error: StaticString
     private let name: String
     private let explanation: StaticString
@@ -16,11 +17,14 @@ package struct ErrorResponse {
     private var withheld: Withheld?
     private var violation: FramingError?
     private var outage: Outage?
+    private var excess: LimitExcess?
     private var retryAfter: Int?
     private var uri: String?
     private var redirectedTo: String?
     private var accept: [UInt8]?
-    private var challenge: [UInt8]?
+    private var challenges: [[UInt8]] = []
+    /// Where the client is sent. Nil: nowhere.
+    private var page: String?
     private var isConnect = false
     private var forwardReason: CacheStatus.ForwardReason?
 
@@ -31,17 +35,20 @@ package struct ErrorResponse {
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - outage: since when the origin has failed, if the refusal is about that.
-    ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
+    ///   - excess: the limit that the request has met, if that is why it is refused.
+    ///   - challenges: the values of `Proxy-Authenticate`, each for a line of its own. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
         _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], redirectedTo: String? = nil, denial: Denial?,
-        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
+        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, excess: LimitExcess? = nil,
+        challenges: [[UInt8]] = [],
         forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
         self.denial = denial
         self.withheld = withheld
         if refusal == .originUnavailable { self.outage = outage }
+        if let excess, Refusal(excess) == refusal { self.excess = excess }
         if refusal == .responseInvalid, let violation {
             error = violation.proxyStatusError
             self.violation = violation
@@ -50,7 +57,12 @@ package struct ErrorResponse {
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         isConnect = request.method == .connect
-        if refusal == .authenticationRequired { self.challenge = challenge }
+        // Others would repeat the request there (RFC 9110 §15.4), or take the answer for the tunnel's.
+        if request.method == .get || request.method == .head, let page = denial?.page {
+            self.page = page
+            status = 302
+        }
+        if refusal == .authenticationRequired { self.challenges = challenges }
         self.forwardReason = forwardReason
     }
 
@@ -83,6 +95,7 @@ package struct ErrorResponse {
         out.append("\r\n")
         HeadWriter.append(.contentType, form.contentType, to: &out)
         HeadWriter.append(.contentLength, body.utf8.count, to: &out)
+        if let page { appendFieldLine(.location, page.utf8, to: &out) }
         out.append("Cache-Control: no-store\r\nCache-Status: ")
         cacheStatus.append(to: &out)
         out.append("\r\nProxy-Status: larder; error=")
@@ -94,14 +107,18 @@ package struct ErrorResponse {
             denyField.append(to: &out)
         }
         out.append("\r\nVia: 1.1 larder\r\n")
-        if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
-        if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
+        if let seconds = outage?.retryAfter ?? excess?.retryAfter ?? retryAfter {
+            HeadWriter.append(.retryAfter, seconds, to: &out)
+        }
+        for challenge in challenges { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }
 
     /// The parameter `details` of `Proxy-Status`: as exactly as is known why there is no other answer.
-    package var details: String { denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name }
+    package var details: String {
+        denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? excess?.text ?? name
+    }
 
     /// The length of a reason phrase that says why, in bytes.
     static let phraseLengthMax = 256
@@ -124,7 +141,7 @@ package struct ErrorResponse {
 
     /// Nil unless the policy of this proxy denies the request for good: 407 and 429 say by themselves what to do.
     private var denyField: DenyField? {
-        guard status == 403 else { return nil }
+        guard status == 403 || page != nil else { return nil }
         return DenyField(
             reason: denial?.exactReason.rawValue ?? name, rule: denial?.rule,
             nearestRule: denial?.shortfall?.nearestRule, hint: hint)
@@ -175,7 +192,7 @@ package struct ErrorResponse {
 
     /// The text of the rule, or of the default, that denied the request.
     private var detail: String? {
-        guard let denial else { return withheld?.text ?? outage?.text }
+        guard let denial else { return withheld?.text ?? outage?.text ?? excess?.text }
         guard let rule = denial.rule else { return denial.text }
         return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
     }

@@ -4,10 +4,24 @@ package struct ClientHello: Equatable, Sendable {
     package var serverName: [UInt8]?
     /// The protocols in the ALPN extension (RFC 7301 §3.1), in the client's order. Nil without the extension.
     package var protocols: [[UInt8]]?
+    /// The type in the encrypted_client_hello extension (RFC 9849 §5). Nil without the extension.
+    package var encryptedHello: EncryptedHello?
 
-    package init(serverName: [UInt8]? = nil, protocols: [[UInt8]]? = nil) {
+    package init(
+        serverName: [UInt8]? = nil, protocols: [[UInt8]]? = nil, encryptedHello: EncryptedHello? = nil
+    ) {
         self.serverName = serverName
         self.protocols = protocols
+        self.encryptedHello = encryptedHello
+    }
+
+    /// `ECHClientHelloType`.
+    package enum EncryptedHello: UInt8, Sendable {
+        /// Another ClientHello is encrypted in this one, or the bytes are random: browsers send the extension to servers that do not know it as
+        /// well (RFC 9849 §6.2), so its presence proves nothing.
+        case outer = 0
+        /// This is the hello that was encrypted. A server sends it to another behind it; a client does not (RFC 9849 §6.1).
+        case inner = 1
     }
 
     package enum Reading: Equatable, Sendable {
@@ -57,7 +71,7 @@ package struct ClientHello: Equatable, Sendable {
             && (bytes.count <= position + 1 || bytes[position + 1] == 3)
     }
 
-    /// Parses the body of the message. Returns nil if it breaks the rules of RFC 8446 §4.1.2 or of the two extensions.
+    /// Parses the body of the message. Returns nil if it breaks the rules of RFC 8446 §4.1.2 or of the three extensions.
     private static func parse(_ body: ArraySlice<UInt8>) -> ClientHello? {
         var reader = VectorReader(body)
         var hello = ClientHello()
@@ -78,6 +92,9 @@ package struct ClientHello: Equatable, Sendable {
             case 16:
                 guard hello.protocols == nil, let protocols = protocolNames(content) else { return nil }
                 hello.protocols = protocols
+            case 0xFE0D:
+                guard hello.encryptedHello == nil, let type = encryptedHello(content) else { return nil }
+                hello.encryptedHello = type
             default: break
             }
         }
@@ -92,6 +109,14 @@ package struct ClientHello: Equatable, Sendable {
             let name = list.vector(lengthBytes: 2), !name.isEmpty, list.isAtEnd
         else { return nil }
         return Array(name)
+    }
+
+    /// An outer hello has ciphertext behind its type, an inner one nothing (RFC 9849 §5).
+    private static func encryptedHello(_ content: ArraySlice<UInt8>) -> EncryptedHello? {
+        guard let type = content.first.flatMap(EncryptedHello.init), (type == .inner) == (content.count == 1) else {
+            return nil
+        }
+        return type
     }
 
     private static func protocolNames(_ content: ArraySlice<UInt8>) -> [[UInt8]]? {

@@ -12,24 +12,36 @@ package enum WireProtocol: CaseIterable, Sendable {
     case proxyProtocol
 }
 
-/// Recognises a protocol by the first bytes of a connection.
+/// Recognises a protocol by the first bytes of a connection. Returns nil if more bytes are needed.
 ///
-/// The first byte decides in nearly all cases: no method of HTTP begins like a TLS record or a SOCKS greeting. If more bytes are needed
-/// and have not arrived, the result is `http1`.
-package func recognise(_ bytes: borrowing Span<UInt8>) -> WireProtocol {
-    guard bytes.count > 0 else { return .http1 }
+/// The first byte decides in nearly all cases: no method of HTTP begins like a TLS record or a SOCKS greeting.
+package func recognise(_ bytes: borrowing Span<UInt8>) -> WireProtocol? {
+    guard bytes.count > 0 else { return nil }
     switch bytes[0] {
     case 0x16: return .tls
     case 0x05: return .socks5
-    case 0x50: return begins(bytes, "PRI * HTTP/2.0\r\n") ? .http2 : begins(bytes, "PROXY ") ? .proxyProtocol : .http1
+    case 0x50:
+        switch (begins(bytes, "PRI * HTTP/2.0\r\n"), begins(bytes, "PROXY ")) {
+        case (.whole, _): return .http2
+        case (_, .whole): return .proxyProtocol
+        case (.part, _), (_, .part): return nil
+        case (.no, .no): return .http1
+        }
     // HTTP allows empty lines before a request line (RFC 9112 §2.2), but not the NUL behind them.
-    case 0x0D: return begins(bytes, "\r\n\r\n\0\r\nQUIT\n") ? .proxyProtocol : .http1
+    case 0x0D:
+        switch begins(bytes, "\r\n\r\n\0\r\nQUIT\n") {
+        case .whole: return .proxyProtocol
+        case .part: return nil
+        case .no: return .http1
+        }
     default: return .http1
     }
 }
 
-private func begins(_ bytes: borrowing Span<UInt8>, _ prefix: StaticString) -> Bool {
-    guard bytes.count >= prefix.utf8CodeUnitCount else { return false }
-    for index in 0..<prefix.utf8CodeUnitCount where unsafe bytes[index] != prefix.utf8Start[index] { return false }
-    return true
+private enum Beginning { case no, part, whole }
+
+private func begins(_ bytes: borrowing Span<UInt8>, _ prefix: StaticString) -> Beginning {
+    let count = min(bytes.count, prefix.utf8CodeUnitCount)
+    for index in 0..<count where unsafe bytes[index] != prefix.utf8Start[index] { return .no }
+    return count == prefix.utf8CodeUnitCount ? .whole : .part
 }

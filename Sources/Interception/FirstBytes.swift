@@ -6,6 +6,8 @@ package enum FirstBytes: Equatable, Sendable {
     case tls(ClientHello)
     /// A request line of HTTP/1.
     case http1
+    /// The identification of an SSH client (RFC 4253 §4.2).
+    case ssh
     /// Another protocol.
     case other
     /// Not decided yet. Look again when at least so many bytes have arrived.
@@ -42,6 +44,7 @@ package enum FirstBytes: Equatable, Sendable {
         var method = 0
         while method < bytes.count, isMethodByte(bytes[method]) { method += 1 }
         if method == bytes.count, method <= methodLengthMax { return .undecided(needs: bytes.count + 1) }
+        if method == 4, bytes[0] == 0x53, bytes[1] == 0x53, bytes[2] == 0x48, bytes[3] == 0x2D { return .ssh }
         guard (1...methodLengthMax).contains(method), bytes[method] == 0x20 else { return .other }
         let looked = min(bytes.count, ClientHello.bytesMax)
         guard let end = (method..<looked).first(where: { bytes[$0] == 0x0A }) else {

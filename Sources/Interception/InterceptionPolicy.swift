@@ -13,24 +13,28 @@ package struct InterceptionPolicy: Sendable, Equatable {
         package var rule: Bool?
         /// No access rule asks for anything inside the tunnel (`AccessPolicy.mayRemainTunnel`).
         package var mayRemainTunnel: Bool
+        /// What a tunnel that remains one must carry (`AccessPolicy.tunnelTerms`).
+        package var terms: TunnelTerms
         /// The name constraints of the authority permit a certificate for the host (RFC 5280 §4.2.1.10).
         package var isCertifiable: Bool
         /// The client did not accept the certificate for this host (`LeafRefusals`).
         package var isRefused: Bool
 
         package init(
-            host: DestinationHost, rule: Bool?, mayRemainTunnel: Bool, isCertifiable: Bool, isRefused: Bool
+            host: DestinationHost, rule: Bool?, mayRemainTunnel: Bool, terms: TunnelTerms, isCertifiable: Bool,
+            isRefused: Bool
         ) {
             self.host = host
             self.rule = rule
             self.mayRemainTunnel = mayRemainTunnel
+            self.terms = terms
             self.isCertifiable = isCertifiable
             self.isRefused = isRefused
         }
     }
 
     package enum Decision: Equatable, Sendable {
-        /// Connect to the origin and pass on bytes unread.
+        /// Connect to the origin and pass on bytes unread, if the first ones keep to the terms.
         case remain
         case open(TunnelTarget)
         /// The tunnel can neither be opened nor remain one.
@@ -46,6 +50,8 @@ package struct InterceptionPolicy: Sendable, Equatable {
         guard concerns(question.host, rule: question.rule) else { return .remain }
         guard question.isCertifiable else { return question.mayRemainTunnel ? .remain : .deny }
         if question.isRefused, settings.refused == .tunnel, question.mayRemainTunnel { return .remain }
-        return .open(TunnelTarget(host: question.host, mayRemainTunnel: question.mayRemainTunnel))
+        return .open(
+            TunnelTarget(
+                host: question.host, terms: question.terms, use: .open(mayRemain: question.mayRemainTunnel)))
     }
 }

@@ -114,7 +114,7 @@ private func acquire(
 }
 
 /// An optional name: what cannot be copied has no `map`.
-private final class NameHolder {
+final class NameHolder {
     let name: PrincipalName
     init(_ name: consuming PrincipalName) { self.name = name }
 }

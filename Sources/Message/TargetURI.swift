@@ -101,3 +101,12 @@ private func hasScheme(_ text: some BidirectionalCollection<UInt8>) -> Bool {
         isAlpha($0) || isDigit($0) || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E
     }
 }
+
+extension TargetURI {
+    /// The text of the URI, with `?…` in place of a query.
+    package var withoutQuery: String {
+        let text = normalised
+        guard let query = text.firstIndex(of: UInt8(ascii: "?")) else { return String(decoding: text, as: UTF8.self) }
+        return String(decoding: text[..<query], as: UTF8.self) + "?…"
+    }
+}

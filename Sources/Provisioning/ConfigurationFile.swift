@@ -49,6 +49,22 @@ package struct ConfigurationReading {
         }
     }
 
+    /// Reads the files of `access.authentication`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
+    package mutating func checkAuthentication() {
+        guard let settings = configuration?.access.authentication, settings.files.allSatisfy(fileExists) else { return }
+        do throws(ProvisioningFault) {
+            warnings += remarks(on: try readAuthentication(settings, fetched: nil), settings).map {
+                problem("access.authentication", $0)
+            }
+        } catch { reject(error) }
+    }
+
+    /// Reads the files that access rules name, and adds what is wrong with them.
+    package mutating func checkLists() {
+        guard let access = configuration?.access else { return }
+        do throws(ProvisioningFault) { configuration?.access = try readLists(access) } catch { reject(error) }
+    }
+
     /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
     package mutating func checkOriginTLS() {
         guard let configuration else { return }
@@ -67,7 +83,7 @@ package struct ConfigurationReading {
         } catch { reject(error) }
     }
 
-    private mutating func reject(_ fault: ProvisioningFault) {
+    mutating func reject(_ fault: ProvisioningFault) {
         errors.append(problem(fault))
         configuration = nil
     }

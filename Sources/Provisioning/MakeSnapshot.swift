@@ -3,7 +3,7 @@ package import Server
 package import Settings
 import TLS
 
-/// Reads the files that the configuration names: users, certificates, secrets and PAC files. Blocks.
+/// Reads the files that the configuration names: lists of rules, users, certificates, secrets and PAC files. Blocks.
 ///
 /// - Parameters:
 ///   - pacFiles: the PAC files in use.
@@ -11,7 +11,12 @@ import TLS
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
-    let authentication = try readAuthentication(configuration.access.authentication)
+    var configuration = configuration
+    configuration.access = try readLists(configuration.access)
+    _ = try OpenHosts(configuration.access)
+    let authentication = try readAuthentication(
+        configuration.access.authentication, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) })
+    for remark in remarks(on: authentication, configuration.access.authentication) { Diagnostics.warning(remark) }
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
@@ -20,6 +25,7 @@ package func makeSnapshot(
             Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
         }
     }
+    let listenerTLS = try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:])
     let secrets = try readSecrets(configuration.credentials)
     let originTLS = try OriginTLSReading(configuration)
     for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
@@ -29,8 +35,8 @@ package func makeSnapshot(
         return try Snapshot(
             configuration: configuration, authentication: authentication, interceptor: interceptor,
             pages: readPages(interceptor),
-            secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
-        )
+            secrets: secrets, listenerTLS: listenerTLS, originTLS: originTLS.materials, scripts: scripts,
+            environment: environment, after: earlier)
     } catch {
         throw ProvisioningFault("tls", "\(error)")
     }

@@ -1,18 +1,104 @@
 import Access
+import EventLoop
+import Glibc
+import Server
+import Settings
+import Tokens
 
 /// Reads the files that `access.authentication` names. Blocks.
-func readAuthentication(_ settings: AuthenticationSettings) throws(ProvisioningFault) -> AuthenticationMaterial {
+///
+/// - Parameter fetched: the keys of tokens that come from a URL. Nil: they are still to be fetched.
+func readAuthentication(
+    _ settings: AuthenticationSettings, fetched: JSONWebKeySet?
+) throws(ProvisioningFault) -> AuthenticationMaterial {
     var material = AuthenticationMaterial()
     if let path = settings.basic.usersFile {
-        material.users = try readUsers(path, key: "access.authentication.basic.users")
+        material.users = try readUsers(
+            path, key: "access.authentication.basic.users", allowsWeak: settings.basic.weakHashes == .allow)
+    }
+    if let path = settings.digest.usersFile {
+        material.digestUsers = try readDigestUsers(path, settings.digest, key: "access.authentication.digest.users")
+    }
+    if let path = settings.groupsFile {
+        let (file, wrongLines) = GroupsFile.parse(try read(path, key: "access.authentication.groups"))
+        if let line = wrongLines.first {
+            throw ProvisioningFault("access.authentication.groups", "\(path):line \(line): expected group: user user")
+        }
+        material.groups = file
+    }
+    if let path = settings.bearer.tokensFile { material.tokens = try readTokens(path) }
+    switch settings.bearer.keys {
+    case .file(let path): material.tokenKeys = try readKeys(path)
+    case .url: material.tokenKeys = fetched
+    case nil: break
     }
     return material
 }
 
-private func readUsers(_ path: String, key: String) throws(ProvisioningFault) -> HtpasswdFile {
-    let text: [UInt8]
-    do throws(FileError) { text = try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
-    let (file, errors) = HtpasswdFile.parse(text)
+/// The keys that were fetched for an earlier configuration, if the new one has them from the same URL.
+func fetchedKeys(of earlier: Snapshot, for configuration: Configuration) -> JSONWebKeySet? {
+    let (old, new) = (earlier.configuration.access.authentication, configuration.access.authentication)
+    guard case .url = new.bearer.keys, old.bearer.keys == new.bearer.keys else { return nil }
+    return earlier.authentication.material.tokenKeys
+}
+
+/// What an administrator should know of files that can be used.
+func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSettings) -> [String] {
+    var remarks: [String] = []
+    if let path = settings.digest.usersFile {
+        let weak = material.digestUsers.usersOfMD5Alone
+        if let first = weak.first {
+            remarks.append(
+                "\(path): \(weak.count == 1 ? "user \(first) has" : "\(weak.count) users, \(first) among them, have") an MD5 hash alone, "
+                    + "and can be guessed fast; larder passwd --digest sets SHA-256 as well")
+        }
+        if !settings.digest.allowsMD5, !weak.isEmpty {
+            remarks.append("\(path): these users cannot log in while access.authentication.digest.md5 is no")
+        }
+        if material.digestUsers.users.isEmpty {
+            remarks.append("\(path): no user of the realm \(settings.digest.realm)")
+        }
+    }
+    for path in [settings.basic.usersFile, settings.digest.usersFile, settings.bearer.tokensFile].compactMap(\.self) {
+        var status = stat()
+        if unsafe stat(path, &status) == 0, status.st_mode & 0o007 != 0 {
+            remarks.append("\(path) can be read by everybody; chmod 640 \(path)")
+        }
+    }
+    return remarks
+}
+
+private func readUsers(_ path: String, key: String, allowsWeak: Bool) throws(ProvisioningFault) -> HtpasswdFile {
+    let (file, errors) = HtpasswdFile.parse(try read(path, key: key), allowsWeak: allowsWeak)
     if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
     return file
+}
+
+private func readDigestUsers(
+    _ path: String, _ settings: DigestSettings, key: String
+) throws(ProvisioningFault) -> DigestFile {
+    let (file, errors) = DigestFile.parse(try read(path, key: key), realm: settings.realm)
+    if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
+    return file
+}
+
+private func readTokens(_ path: String) throws(ProvisioningFault) -> TokenFile {
+    let key = "access.authentication.bearer.tokens"
+    let (file, errors) = TokenFile.parse(try read(path, key: key))
+    if let first = errors.first { throw ProvisioningFault(key, "\(path): \(first)") }
+    return file
+}
+
+private func readKeys(_ path: String) throws(ProvisioningFault) -> JSONWebKeySet {
+    let key = "access.authentication.bearer.jwt.jwks"
+    let text = try read(path, key: key)
+    do throws(KeySetFault) {
+        return try JSONWebKeySet(parsing: text, allowsShared: true)
+    } catch {
+        throw ProvisioningFault(key, "\(path) cannot be used: \(error.text)")
+    }
+}
+
+private func read(_ path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
+    do throws(FileError) { return try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
 }

@@ -19,6 +19,23 @@ import CPSL
     // Nothing is done for a list that is part of libpsl.
     deinit { unsafe psl_free(list) }
 
+    /// The two parts of the list.
+    package enum Section: Sendable {
+        /// Suffixes of registries, such as `com` and `co.uk`.
+        case registries
+        /// Suffixes of companies that give names to their customers, such as `github.io`.
+        case companies
+    }
+
+    /// The section that lists the domain. Nil: none does; a single label that is in no section does not count as a suffix here.
+    ///
+    /// - Parameter domain: a name in lower case.
+    package func section(of domain: String) -> Section? {
+        let listed = PSL_TYPE_NO_STAR_RULE
+        if unsafe psl_is_public_suffix2(list, domain, PSL_TYPE_ICANN | listed) != 0 { return .registries }
+        return unsafe psl_is_public_suffix2(list, domain, PSL_TYPE_PRIVATE | listed) != 0 ? .companies : nil
+    }
+
     /// - Parameter domain: a name in lower case; international ones as they are in DNS. A name of a single label is a suffix even if the list
     ///   does not have it.
     package func contains(_ domain: String) -> Bool { unsafe psl_is_public_suffix(list, domain) != 0 }

@@ -35,7 +35,7 @@ package struct CredentialTable: Sendable {
 
     package var hasPlaceholders: Bool { !withPlaceholders.isEmpty }
 
-    package var dependsOnUser: Bool { credentials.contains { $0.rule.conditions?.users.isEmpty == false } }
+    package var dependsOnUser: Bool { credentials.contains { $0.rule.conditions?.dependOnUser == true } }
 
     /// The first credential whose conditions hold, of those that Larder sends by itself. Nil: Larder proves nothing.
     ///

@@ -41,12 +41,3 @@ extension PACSource: Comparable {
         }
     }
 }
-
-extension TargetURI {
-    /// The text of the URI, with `?…` in place of a query.
-    package var withoutQuery: String {
-        let text = normalised
-        guard let query = text.firstIndex(of: UInt8(ascii: "?")) else { return String(decoding: text, as: UTF8.self) }
-        return String(decoding: text[..<query], as: UTF8.self) + "?…"
-    }
-}

@@ -21,8 +21,10 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
         self = .name(text)
     }
 
-    /// The name in lower case. Returns nil unless it has letters, digits, `-`, `_` and `~` only, in labels of 1 to 63 bytes and at most
-    /// 253 bytes in all. Percent-encoding is refused, because programs differ in decoding it before they resolve a name (RFC 3986 §3.2.2).
+    /// The name in lower case. Returns nil unless it has letters, digits, `-` and `_` only (RFC 952, RFC 1123 §2.1), in labels of 1 to 63 bytes and at
+    /// most 253 bytes in all (RFC 1035 §2.3.4). An internationalised name has its A-labels (RFC 5890 §2.3.2.1): Unicode is refused and not converted,
+    /// because programs convert it differently. Percent-encoding is refused, because programs differ in decoding it before they resolve a name
+    /// (RFC 3986 §3.2.2). `_` is no letter of host names, but in DNS, and names with it are in use.
     static func lowerCasedName(_ bytes: [UInt8]) -> String? {
         guard !bytes.isEmpty, bytes.count <= 253 else { return nil }
         for label in bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) {
@@ -34,7 +36,7 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        case UInt8(ascii: "-"), UInt8(ascii: "_"): true
         default: false
         }
     }

@@ -30,4 +30,11 @@ package struct Identity: Sendable, Hashable {
 }
 
 /// The authentication schemes that Larder speaks, by their names in RFC 9110 §11.1.
-package enum AuthenticationSchemeName: String, CaseIterable, Sendable { case basic = "Basic" }
+package enum AuthenticationSchemeName: String, CaseIterable, Sendable {
+    case negotiate = "Negotiate"
+    case basic = "Basic"
+    case digest = "Digest"
+    case bearer = "Bearer"
+    /// No scheme of HTTP: the client has shown a certificate in the handshake of TLS.
+    case certificate = "Certificate"
+}

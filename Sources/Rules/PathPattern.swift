@@ -11,7 +11,7 @@
 /// | `{version}`, `{letters:2}` | one or more bytes other than "/"; exactly 2 of them. The names `{package}`, `{project}` and `{scope}` tell what a release is of; others are for readers |
 package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package let description: String
-    private let tokens: [PathToken]
+    let tokens: [PathToken]
     /// The tokens as an origin might read them (`plainPath`).
     private let plainTokens: [PathToken]
     /// The indices of placeholders among the tokens, by their names.

@@ -16,11 +16,45 @@ package struct RuleConditions: Sendable, Equatable {
     /// Names of identities.
     package var users: [String] = []
     package var clients: [AddressRange] = []
+    /// Names of groups of identities.
+    package var groups: [String] = []
+    /// Names of listeners.
+    package var listeners: [String] = []
+    /// A tunnel has none.
+    package var schemes: [Scheme] = []
+    /// In access rules only.
+    package var details = DetailConditions()
+    // Files with values of the conditions above. In access rules only.
+    package var hostLists: [HostList] = []
+    package var addressLists: [AddressList] = []
+    package var clientLists: [AddressList] = []
+    package var userLists: [NameList] = []
     package init() {}
 }
 
-/// One condition of `RuleConditions`, for messages about what a request lacks. `type` is not among them: it concerns the response.
-package enum RuleCondition: CaseIterable, Sendable { case host, address, port, method, path, user, client }
+/// Conditions of `RuleConditions`, for messages about what a request lacks. `type` is not among them: it concerns the response.
+package struct RuleCondition: OptionSet, Sendable {
+    package let rawValue: UInt16
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+    package static let host = RuleCondition(rawValue: 1 << 0)
+    package static let address = RuleCondition(rawValue: 1 << 1)
+    package static let port = RuleCondition(rawValue: 1 << 2)
+    package static let method = RuleCondition(rawValue: 1 << 3)
+    package static let path = RuleCondition(rawValue: 1 << 4)
+    package static let scheme = RuleCondition(rawValue: 1 << 5)
+    package static let details = RuleCondition(rawValue: 1 << 6)
+    /// User and group.
+    package static let user = RuleCondition(rawValue: 1 << 7)
+    /// Client and listener.
+    package static let client = RuleCondition(rawValue: 1 << 8)
+
+    package static let all: RuleCondition = [
+        .host, .address, .port, .method, .path, .scheme, .details, .user, .client,
+    ]
+
+    /// How many conditions there are.
+    package var count: Int { rawValue.nonzeroBitCount }
+}
 
 /// Which spellings of a path a condition compares. Origins may treat several spellings as the same path.
 package enum PathReading: Sendable {
@@ -34,46 +68,63 @@ package enum PathReading: Sendable {
 
 extension RuleConditions {
     /// Whether the result depends on who asks, and not on the request alone.
-    package var dependOnClient: Bool { !users.isEmpty || !clients.isEmpty }
+    package var dependOnClient: Bool { dependOnUser || !clients.isEmpty || !clientLists.isEmpty || !listeners.isEmpty }
+
+    /// Whether the result depends on the identity.
+    package var dependOnUser: Bool { !users.isEmpty || !userLists.isEmpty || !groups.isEmpty }
+
+    /// The files with values.
+    package var listFiles: [String] {
+        hostLists.map(\.file) + addressLists.map(\.file) + clientLists.map(\.file) + userLists.map(\.file)
+    }
+
+    /// Whether the result depends on more than who asks, method, scheme, host, port and address: no verdict holds for another request.
+    package var dependOnRequest: Bool { !paths.isEmpty || !details.isEmpty }
 
     /// All conditions but `address` and `type`.
     package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
-        holdBesidesPath(request) && (paths.isEmpty || holdForPath(request, reading))
+        holdBesidesDetails(request) && (paths.isEmpty || holdForPath(request, reading))
+            && details.hold(request, mayHold: reading == .anySpelling)
     }
 
-    /// All conditions but `address`, `type` and `path`: whether the rule may concern this request with another path.
-    package func holdBesidesPath(_ request: RuleRequest) -> Bool {
-        portHolds(request) && methodHolds(request) && hostHolds(request) && userHolds(request) && clientHolds(request)
+    /// All conditions but `address`, `type`, `path` and the details: whether the rule may concern this request with others of those.
+    package func holdBesidesDetails(_ request: RuleRequest) -> Bool {
+        portHolds(request) && methodHolds(request) && schemeHolds(request) && hostHolds(request)
+            && holdForClient(request)
     }
 
     /// Host, port and who asks: whether the rule may concern other requests of this client to this host.
     package func holdForHost(of request: RuleRequest) -> Bool {
-        portHolds(request) && hostHolds(request) && userHolds(request) && clientHolds(request)
+        portHolds(request) && hostHolds(request) && holdForClient(request)
+    }
+
+    /// User, group, client and listener.
+    package func holdForClient(_ request: RuleRequest) -> Bool {
+        userHolds(request) && clientHolds(request)
     }
 
     /// The conditions that do not hold. Those that are not written hold.
     ///
     /// - Parameter address: the address that is dialled. Nil if it is not known; then a condition on the address does not hold.
-    package func unmet(by request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Set<RuleCondition> {
-        Set(
-            RuleCondition.allCases.filter { condition in
-                switch condition {
-                case .host: !hostHolds(request)
-                case .address: !(addresses.isEmpty || address.map(names) ?? false)
-                case .port: !portHolds(request)
-                case .method: !methodHolds(request)
-                case .path: !(paths.isEmpty || holdForPath(request, reading))
-                case .user: !userHolds(request)
-                case .client: !clientHolds(request)
-                }
-            })
+    package func unmet(by request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> RuleCondition {
+        var unmet: RuleCondition = []
+        if !hostHolds(request) { unmet.insert(.host) }
+        if namesAddresses, !(address.map(names) ?? false) { unmet.insert(.address) }
+        if !portHolds(request) { unmet.insert(.port) }
+        if !methodHolds(request) { unmet.insert(.method) }
+        if !paths.isEmpty, !holdForPath(request, reading) { unmet.insert(.path) }
+        if !schemeHolds(request) { unmet.insert(.scheme) }
+        if !details.hold(request, mayHold: reading == .anySpelling) { unmet.insert(.details) }
+        if !userHolds(request) { unmet.insert(.user) }
+        if !clientHolds(request) { unmet.insert(.client) }
+        return unmet
     }
 
     /// - Parameter address: the address that is dialled. Nil if it is not known yet.
     /// - Returns: nil if the result depends on an address that is not known yet.
     package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {
         guard holdForRequest(request, paths: reading) else { return false }
-        if addresses.isEmpty { return true }
+        if !namesAddresses { return true }
         return address.map(names)
     }
 
@@ -84,16 +135,35 @@ extension RuleConditions {
     }
 
     /// Whether the rule names this very address: in `address`, or as a literal in `host`.
+    ///
+    /// A network names no IPv4 address that stands in one of its IPv6 addresses: `2000::/3` is not 127.0.0.1 by 6to4.
     package func name(_ address: IPAddress) -> Bool {
-        addresses.contains { $0.contains(address) } || hosts.contains(.address(address))
+        let bits = address.embedded?.bits ?? 0
+        return addresses.contains { $0.contains(address) && $0.prefixLength >= bits }
+            || hosts.contains(.address(address)) || hostLists.contains { $0.content.names(address) }
+            || addressLists.contains {
+                $0.content.smallestRange(around: address).map { $0.prefixLength >= bits } ?? false
+            }
     }
+
+    /// Whether the result may depend on the address that is dialled, or on a host that is one.
+    package var concernAddresses: Bool {
+        namesAddresses || !hostLists.isEmpty
+            || hosts.contains { if case .address = $0 { true } else { false } }
+    }
+
+    /// Whether a condition `address` is written.
+    package var namesAddresses: Bool { !addresses.isEmpty || !addressLists.isEmpty }
 
     package func name(port: UInt16) -> Bool { ports.contains { $0.contains(port) } }
 
-    private func names(_ address: IPAddress) -> Bool { addresses.contains { $0.contains(address) } }
+    private func names(_ address: IPAddress) -> Bool {
+        addresses.contains { $0.contains(address) } || addressLists.contains { $0.content.contains(address) }
+    }
 
-    private func hostHolds(_ request: RuleRequest) -> Bool {
-        hosts.isEmpty || hosts.contains { $0.matches(request.destination) }
+    package func hostHolds(_ request: RuleRequest) -> Bool {
+        (hosts.isEmpty && hostLists.isEmpty) || hosts.contains { $0.matches(request.destination) }
+            || hostLists.contains { $0.content.contains(request.destination) }
     }
 
     private func portHolds(_ request: RuleRequest) -> Bool { ports.isEmpty || name(port: request.port) }
@@ -102,44 +172,35 @@ extension RuleConditions {
         methods.isEmpty || methods.contains(request.methodText)
     }
 
-    private func userHolds(_ request: RuleRequest) -> Bool {
-        users.isEmpty || request.identity.map { users.contains($0.name) } ?? false
+    private func schemeHolds(_ request: RuleRequest) -> Bool {
+        schemes.isEmpty || (!request.isTunnel && schemes.contains(request.scheme))
     }
 
-    private func clientHolds(_ request: RuleRequest) -> Bool {
-        clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false
+    private func userHolds(_ request: RuleRequest) -> Bool {
+        guard dependOnUser else { return true }
+        guard let identity = request.identity else { return false }
+        return
+            ((users.isEmpty && userLists.isEmpty) || users.contains(identity.name)
+            || userLists.contains { $0.content.contains(identity.name) })
+            && (groups.isEmpty || groups.contains { identity.groups.contains($0) })
+    }
+
+    /// Client and listener.
+    package func clientHolds(_ request: RuleRequest) -> Bool {
+        guard listeners.isEmpty || request.listener.map(listeners.contains) ?? false else { return false }
+        guard !clients.isEmpty || !clientLists.isEmpty else { return true }
+        guard let client = request.client else { return false }
+        return clients.contains { $0.contains(client) } || clientLists.contains { $0.content.contains(client) }
     }
 
     private func holdForPath(_ request: RuleRequest, _ reading: PathReading) -> Bool {
         guard let path = request.path else { return false }
         let asSent = paths.contains { $0.matches(path) }
         if reading == .asSent || asSent == (reading == .anySpelling) || !isAmbiguousPath(path) { return asSent }
-        let plain = plainPath(path)
-        return paths.contains { $0.matches(plain: plain[...]) }
-    }
-}
-
-extension RuleConditions: CustomStringConvertible {
-    /// The conditions in the words and in the order of the manual.
-    package var parts: [(name: String, values: [String])] {
-        let all: [(name: String, values: [String])] = [
-            ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(Self.text)),
-            ("method", methods), ("path", paths.map { "\($0)" }), ("type", types.map { "\($0)" }), ("user", users),
-            ("client", clients.map { "\($0)" }),
-        ]
-        return all.filter { !$0.values.isEmpty }
-    }
-
-    /// `host *.example.org; port 80, 443`; `everything` without any condition.
-    package var description: String {
-        let named = parts.map { "\($0.name) \($0.values.joined(separator: ", "))" }
-        return named.isEmpty ? "everything" : named.joined(separator: "; ")
-    }
-
-    package var isEverything: Bool { parts.isEmpty }
-
-    /// `443`, or `8000-8099`.
-    package static func text(_ ports: ClosedRange<UInt16>) -> String {
-        ports.count == 1 ? "\(ports.lowerBound)" : "\(ports.lowerBound)-\(ports.upperBound)"
+        func matches(_ plain: [UInt8]) -> Bool { paths.contains { $0.matches(plain: plain[...]) } }
+        // Who writes parameters into an allow rule means them.
+        let stripsParameters = reading == .anySpelling || !paths.contains { $0.description.contains(";") }
+        let readings = pathReadings(path, withoutParameters: stripsParameters)
+        return reading == .anySpelling ? readings.contains(where: matches) : readings.allSatisfy(matches)
     }
 }

@@ -16,6 +16,12 @@ package struct RuleRequest: Sendable, Equatable {
     package var isTunnel: Bool
     /// As sent, without the query. Nil where there is none (CONNECT, `OPTIONS *`): no `path` condition holds for it.
     package private(set) var path: ArraySlice<UInt8>?
+    /// As sent, without the "?". Empty where there is none; nil where there is no path.
+    package private(set) var query: ArraySlice<UInt8>?
+    /// The name of the listener that the client connected to. Nil: it has none, and no `listener` condition holds.
+    package var listener: String?
+    /// Nil: nobody has read them. Then a deny rule that asks for one may hold, and an allow rule does not.
+    package var details: RequestDetails?
 
     /// - Parameter pathAndQuery: as in `RequestTarget.pathRange`; the query is cut off, and nothing is taken for "/".
     package init(
@@ -31,13 +37,13 @@ package struct RuleRequest: Sendable, Equatable {
         self.destination = destination
         self.port = port
         self.isTunnel = isTunnel
-        path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
+        setPath(pathAndQuery)
     }
 
     /// The request for another resource of the same origin.
     package func with(pathAndQuery: ArraySlice<UInt8>) -> RuleRequest {
         var result = self
-        result.path = Self.path(pathAndQuery)
+        result.setPath(pathAndQuery)
         return result
     }
 
@@ -48,8 +54,13 @@ package struct RuleRequest: Sendable, Equatable {
         result.methodText = text
         result.isTunnel = result.method == .connect
         result.port = port
-        if result.isTunnel { result.path = nil }
+        if result.isTunnel { result.setPath(nil) }
         return result
+    }
+
+    private mutating func setPath(_ pathAndQuery: ArraySlice<UInt8>?) {
+        path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
+        query = path.flatMap { _ in pathAndQuery?.drop { $0 != UInt8(ascii: "?") }.dropFirst() }
     }
 
     private static func path(_ pathAndQuery: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

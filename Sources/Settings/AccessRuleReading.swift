@@ -1,20 +1,21 @@
 import Access
 import Rules
 
-/// `access.rules`: a list of `allow: { conditions }` and `deny: { conditions, reason }`.
+/// `access.rules`: a list of `allow: { conditions }`, `deny: { conditions, reason }` and `redirect: { conditions, to }`.
 extension SettingKind where Value == [AccessRule] {
     static var rules: SettingKind {
-        .elements("rules", allowed: "a list of allow: { … } and deny: { … }", read: readRule)
+        .elements("rules", allowed: "a list of allow: { … }, deny: { … } and redirect: { … }", read: readRule)
     }
 }
 
 @Sendable
 private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> AccessRule? {
     guard case .mapping(let entries) = node.value, entries.count == 1, let entry = entries.first,
-        entry.key == "allow" || entry.key == "deny"
+        ["allow", "deny", "redirect"].contains(entry.key)
     else {
         problems.append(
-            SettingProblem(node, message: "found \(ruleFound(node)), expected allow: { … } or deny: { … }"))
+            SettingProblem(
+                node, message: "found \(ruleFound(node)), expected allow: { … }, deny: { … } or redirect: { … }"))
         return nil
     }
     var own: [SettingProblem] = []
@@ -31,15 +32,34 @@ private func readRule(
     let conditions = readConditions(&reader, of: .access)
     var effect = AccessRule.Effect.allow
     var intercept: Bool?
-    if entry.key == "deny" {
+    var tunnel: TunnelProtocols?
+    var profile: AccessProfile?
+    switch entry.key {
+    case "deny":
         effect = .deny(reason: reader.value("reason", .text(500)))
         reader.refuse("intercept", "a deny rule opens no tunnel")
-    } else {
+        reader.refuse("tunnel", "a deny rule opens no tunnel")
+        reader.refuse("profile", "only an allow rule has a profile")
+        reader.refuse("to", "only a redirect rule has a page")
+    case "redirect":
+        effect = .redirect(to: reader.requiredValue("to", .pageURL) ?? "")
+        reader.refuse("intercept", "a redirect rule opens no tunnel")
+        reader.refuse("tunnel", "a redirect rule opens no tunnel")
+        reader.refuse("profile", "only an allow rule has a profile")
         reader.refuse("reason", "only a deny rule has a reason")
+    default:
+        reader.refuse("reason", "only a deny rule has a reason")
+        reader.refuse("to", "only a redirect rule has a page")
         intercept = reader.value("intercept", .flag)
+        tunnel = reader.value("tunnel", .choice)
+        profile = reader.value("profile", .choice)
+        if let profile { checkProfile(profile, conditions, &reader) }
     }
+    let isReport = reader.value("report", .flag) ?? false
     guard reader.finish("condition", into: &problems) else { return nil }
-    return AccessRule(effect: effect, conditions: conditions, intercept: intercept, number: number, line: line)
+    return AccessRule(
+        effect: effect, conditions: conditions, intercept: intercept, tunnel: tunnel, profile: profile,
+        isReport: isReport, number: number, line: line)
 }
 
 private func ruleFound(_ node: ConfigurationNode) -> String {

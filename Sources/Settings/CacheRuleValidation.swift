@@ -20,17 +20,6 @@ func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationRe
     return warnings
 }
 
-/// Rules that can never decide are mistakes.
-func accessRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    let rules = configuration.access.rules
-    var warnings = unreachableWarnings(rules.map(\.conditions), "access.rules", reader)
-    for rule in rules where !rule.conditions.paths.isEmpty && rule.conditions.methods == ["CONNECT"] {
-        warnings.append(
-            reader.error("access.rules[\(rule.number)]", "never matches: Larder cannot see the path in a tunnel"))
-    }
-    return warnings
-}
-
 private func zoneErrors(_ zones: [CacheZone], _ reader: ConfigurationReader) -> [ConfigurationError] {
     var seen: Set<String> = []
     return zones.enumerated().compactMap { index, zone in

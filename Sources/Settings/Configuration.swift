@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import Interception
+package import Limiting
 package import Message
 package import Routing
 package import Rules
@@ -10,11 +11,12 @@ package import Rules
 /// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds
 /// and defaults are declared in `Settings`.
 package struct Configuration: Sendable, Equatable {
-    package var listen: [ListenAddress] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
+    package var listen: [ListenerSettings] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
     package var workers: Workers = .auto
     package var admin = AdminSettings()
     package var cache = CacheSettings()
     package var access = AccessSettings()
+    package var learn = LearnSettings()
     package var intercept = InterceptSettings()
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()
@@ -25,6 +27,10 @@ package struct Configuration: Sendable, Equatable {
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()
+    /// `limits.rules`
+    package var limitPlan = LimitPlan()
+    /// `limits.budgets_file`. Nil: budgets begin anew when Larder starts.
+    package var budgetsFile: String?
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
     package var origins: [OriginRule] = []
@@ -49,6 +55,20 @@ package struct AdminSettings: Sendable, Equatable {
     package var socket: String? = "/run/larder/admin.sock"
     /// The file whose first line is the token that allows changes over TCP. Nil if changes over TCP are not allowed.
     package var tokenFile: String?
+}
+
+package struct LearnSettings: Sendable, Equatable {
+    /// The directory of the journals of jobs, as written. Nil if it is left out.
+    package var directory: String?
+
+    package init() {}
+
+    /// The directories that are tried if none is written.
+    ///
+    /// - Parameter environment: the value of a variable; nil if it is not set.
+    package static func directories(environment: (String) -> String?) -> [String] {
+        DefaultDisk.directories(environment: environment).map { "\($0)-learn" }
+    }
 }
 
 package struct CacheSettings: Sendable, Equatable {

@@ -23,10 +23,11 @@ package struct LoadedConfiguration: Sendable {
         let unresolved = resolve(
             &complete.recipes, among: recipes, zones: [CacheZone.defaultName] + complete.cache.zones.map(\.name), reader
         )
-        errors = (reader.errors + found + unresolved).sorted { $0.line < $1.line }
+        let profiles = complete.expandProfiles(reader)
+        errors = (reader.errors + found + unresolved + profiles.errors).sorted { $0.line < $1.line }
         draft = complete
         configuration = errors.isEmpty ? complete : nil
-        self.warnings = warnings.sorted { $0.line < $1.line }
+        self.warnings = (warnings + profiles.warnings).sorted { $0.line < $1.line }
     }
 
     /// A problem with a setting that was found later. It has the line of the key, or of the nearest section around it.

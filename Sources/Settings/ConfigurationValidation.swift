@@ -4,6 +4,7 @@ import Interception
 import Message
 import Routing
 import Rules
+import Tokens
 
 /// Checks settings that depend on each other.
 func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], warnings: [ConfigurationError]) {
@@ -23,7 +24,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
 /// The listeners that other machines can reach although the configuration names neither clients nor users.
 package func unguardedListeners(_ configuration: Configuration) -> [ListenAddress] {
     guard configuration.access.namedClients == nil, !configuration.access.authentication.isRequired else { return [] }
-    return configuration.listen.filter(isBeyondLoopback)
+    return configuration.listen.map(\.address).filter(isBeyondLoopback)
 }
 
 private func isBeyondLoopback(_ listener: ListenAddress) -> Bool {
@@ -37,8 +38,23 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
             "listen", "\(listener): a listener beyond loopback needs access.clients or access.authentication")
     }
     var seen: Set<ListenAddress> = []
-    for listener in configuration.listen where !listener.isAnyPort && !seen.insert(listener).inserted {
-        errors.append(reader.error("listen", "\(listener) is listed twice"))
+    var names: Set<String> = []
+    for listener in configuration.listen where !listener.address.isAnyPort {
+        if !seen.insert(listener.address).inserted {
+            errors.append(reader.error("listen", "\(listener) is listed twice"))
+        }
+    }
+    for (index, listener) in configuration.listen.enumerated() {
+        let key = configuration.listen.count == 1 ? "listen" : "listen[\(index + 1)]"
+        if let name = listener.writtenName, !names.insert(name).inserted {
+            errors.append(reader.error("\(key).name", "another listener has the name \(name)"))
+        }
+    }
+    if configuration.listen.count > 1, seen.contains(.inherited(name: nil)),
+        configuration.listen.contains(where: { if case .inherited(.some) = $0.address { true } else { false } })
+    {
+        errors.append(
+            reader.error("listen", "systemd takes all sockets, so none is left for a listener with a name"))
     }
     if let admin = configuration.admin.address, seen.contains(admin) {
         errors.append(
@@ -52,25 +68,70 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
 private func authenticationErrors(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
-    guard !configuration.access.authentication.isRequired else { return [] }
-    var errors: [ConfigurationError] = []
-    let section = "access.authentication"
-    // The section is there, so authentication is wanted: Larder must not run without it by accident.
-    if let line = reader.lines[section], reader.lines["\(section).basic.users"] == nil {
-        errors.append(
+    if !configuration.access.authentication.certificates.entries.isEmpty,
+        !configuration.listen.contains(where: { $0.tls?.clientAuthorityFile != nil })
+    {
+        return [
             reader.error(
-                "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
-                hint: "name the users' file, or remove \(section)"))
+                "access.authentication.certificates.map", "no listener asks clients for a certificate",
+                hint: "add tls: { client_ca: FILE } to an entry of listen")
+        ]
+    }
+    let section = "access.authentication"
+    guard !configuration.access.authentication.isRequired else {
+        return tokenErrors(configuration.access.authentication.bearer, reader)
+    }
+    var errors: [ConfigurationError] = []
+    // The section is there, so authentication is wanted: Larder must not run without it by accident.
+    if let line = reader.lines[section] {
+        if let bearer = reader.lines["\(section).bearer"] {
+            errors.append(
+                reader.error(
+                    "\(section).bearer.tokens", line: bearer, "missing",
+                    hint: "name the file of the tokens, or jwt.jwks, or remove \(section).bearer"))
+        } else {
+            let written = ["digest", "basic"].first { reader.lines["\(section).\($0)"] != nil } ?? "basic"
+            errors.append(
+                reader.error(
+                    "\(section).\(written).users", line: reader.lines["\(section).\(written)"] ?? line, "missing",
+                    hint: "name the users' file, or remove \(section)"))
+        }
     }
     if reader.lines[section] == nil {
         let rules =
             configuration.access.rules.map { ("access.rules[\($0.number)]", $0.conditions) }
             + configuration.cache.rules.map { ("cache.rules[\($0.number)]", $0.conditions) }
-        for (key, conditions) in rules where !conditions.users.isEmpty {
+        for (key, conditions) in rules where conditions.dependOnUser {
             errors.append(
                 reader.error(
-                    key, "names users, but no authentication is configured", hint: "configure access.authentication"))
+                    key, "names users or groups, but no authentication is configured",
+                    hint: "configure access.authentication"))
         }
+    }
+    return errors
+}
+
+/// A signed token is good for a proxy if it is from the right issuer and for this proxy: both have to be named.
+private func tokenErrors(_ bearer: BearerSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    let section = "access.authentication.bearer.jwt"
+    guard let line = reader.lines[section] else { return [] }
+    guard bearer.keys != nil else {
+        return [reader.error("\(section).jwks", line: line, "missing", hint: "name the keys, or remove \(section)")]
+    }
+    var errors: [ConfigurationError] = []
+    if bearer.terms.issuer.isEmpty {
+        errors.append(
+            reader.error("\(section).issuer", line: line, "missing", hint: "say what iss of the tokens has to be"))
+    }
+    if bearer.terms.audiences.isEmpty {
+        errors.append(
+            reader.error("\(section).audience", line: line, "missing", hint: "say what aud of the tokens has to be"))
+    }
+    if case .url? = bearer.keys, bearer.terms.algorithms.contains(.hs256) {
+        errors.append(
+            reader.error(
+                "\(section).algorithms", "HS256 needs a shared key, which cannot come from a URL",
+                hint: "name a file in jwks, or remove HS256"))
     }
     return errors
 }
@@ -176,7 +237,7 @@ private func credentialWarnings(
     _ configuration: Configuration, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
     // A rule that opens tunnels may concern any host.
-    guard !configuration.access.rules.contains(where: { $0.intercept == true }) else { return [] }
+    guard !configuration.access.rules.contains(where: { $0.intercept == true || $0.profile != nil }) else { return [] }
     let opened = configuration.intercept.isOn ? configuration.intercept.hosts : []
     return configuration.credentials.filter { !$0.allowsPlainHTTP }.flatMap { credential in
         (credential.conditions?.hosts ?? []).filter { host in !opened.contains { $0.covers(host) } }.map { host in

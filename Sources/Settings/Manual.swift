@@ -48,8 +48,8 @@ private let manualTail = """
 
     ## The cache in detail
 
-    Cache rules have their conditions under `match:`. They are the conditions of access rules, except that there is no `address`, and that
-    there is `type`, which is compared with the `Content-Type` of the response. [policies.md](policies.md) explains what cache rules and
+    Cache rules have their conditions under `match:`. They are `host`, `port`, `method`, `scheme`, `path`, `user`, `group`, `client` and `listener` of
+    access rules, and `type`, which is compared with the `Content-Type` of the response. [policies.md](policies.md) explains what cache rules and
     `cache.zones` can say. `larder check` prints every rule as Larder understands it, one line each; `larder check --json` is for scripts.
 
     ## Access in detail
@@ -68,7 +68,7 @@ private let manualTail = """
 
     ### Rules
 
-    A rule is `allow:` or `deny:` with conditions. All of its conditions must hold; of the values of a condition, any one. A rule
+    A rule is `allow:`, `deny:` or `redirect:` with conditions. All of its conditions must hold; of the values of a condition, any one. A rule
     without conditions holds for every request.
 
     | condition | values |
@@ -78,13 +78,72 @@ private let manualTail = """
     | `port` | `443`, or a range such as `8000-8999` |
     | `method` | `GET`, `HEAD`, `CONNECT` …, in upper case |
     | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Braces stand for part of a segment: `{hex}` and `{digits}` for one or more of them, `{hex:64}` for exactly 64, `{jar\\|pom}` for one of these texts, and any other name, such as `{version}`, for one or more characters. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
+    | `scheme` | `http` or `https`. A tunnel has none, so a rule with this condition never holds for it: use `method: CONNECT` |
     | `user` | names of users, as in the users' file |
+    | `group` | names of groups of users |
     | `client` | addresses and networks of clients |
-    | `reason` | not a condition: the text that a `deny` rule shows to the client |
+    | `listener` | names of listeners |
+    | `query` | names of query parameters, decoded. One of them is in the query |
+    | `content_type` | a media type of the request: `application/json`, `image/*` |
+    | `request_size` | `{ at_most: 10MiB }`, `{ at_least: 1MiB }`, or both: the length of the body as the request declares it. A request without a body has 0; that of a chunked body is not known |
+    | `upgrade` | protocols of `Upgrade`, without versions: `websocket`; `*` is any |
+    | `credential` | `client`: the request has `Authorization`; `none`: it has not |
+    | `user_agent` | a part of `User-Agent`, or a pattern with `*` for all of it. Case does not matter. It protects nothing: every client can send any |
+    | `time` | days, times or both: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00 utc`. Times are local times of this machine, or UTC with `utc` behind them. The end does not belong to the window; a window over midnight belongs to the day on which it begins |
 
-    The same path can be written in several ways. An `allow` rule holds only if the path matches both as sent and as an origin might read it
-    (with percent-encoding undone, `//` merged and `..` resolved). A `deny` rule holds if either matches. Origins that treat other spellings
-    as equal (case, `;parameters`) need a rule for each.
+    These are not conditions:
+
+    | key | meaning |
+    |---|---|
+    | `reason` | the text that a `deny` rule shows to the client |
+    | `to` | the page of a `redirect` rule |
+    | `intercept` | whether the tunnels that an `allow` rule allows are opened ([https.md](https.md)) |
+    | `tunnel` | what the tunnels that an `allow` rule lets through may carry: `tls` or `any`, see [CONNECT](#connect) |
+    | `profile` | in an `allow` rule, `packages-read`, `source-read` or `model-api`. The rule stands for the rules of that profile ([learn.md](learn.md#profiles)) |
+    | `report` | `yes`: the rule decides nothing. A request that it matches is counted, has its number in `reported` of the access log, and `larder explain` shows it. Such a rule does not make the default `deny` |
+
+    A `redirect` rule denies. It answers GET and HEAD with 302 and its page, and other requests with 403 and the address of the page in the text, CONNECT too.
+
+    ### Values from files
+
+    A value of `host`, `address`, `client` or `user` can be a file with values:
+
+    ```yaml
+    access:
+      default: allow
+      rules:
+        - deny: { host: [ ads.example, { file: /etc/larder/blocked.txt } ], reason: "blocked" }
+    ```
+
+    The file has one value on each line; `#` begins a comment. A list of hosts can have the form of a hosts file, too: names behind `0.0.0.0`,
+    `127.0.0.1`, `::` or `::1`. `*` alone is not accepted. Larder reads the file again when it changes, within some seconds. If the new contents have a
+    fault, it says which line, and the earlier contents stay in force. A list of 500,000 hosts takes about 30 MB.
+
+    ### What is certain, and what is possible
+
+    A rule that opens something must not be deceived, and neither may a rule that closes something. An `allow` rule holds only where its conditions
+    hold for certain; a `deny` or `redirect` rule holds where they may hold.
+
+    | | `allow` | `deny`, `redirect` |
+    |---|---|---|
+    | `query` | the name stands between `&` and `=` as it is in the rule, and no `;` is in the parameter | the name is there in any reading: behind `&` or `;`, as sent, decoded once or twice, with `+` for a space, in any case, cut off at `[` or NUL |
+    | `content_type`, `user_agent` | the field is there, and all of its lines match | any of its lines matches |
+    | `request_size` | the length is declared and in the range | the length is in the range, or not known (chunked) |
+    | `upgrade` | `Connection` has `upgrade`, and all protocols offered match | any protocol offered matches |
+
+    A tunnel shows none of these except `user_agent` and `time`: a rule with another of them never holds for CONNECT, as with `path`. For hosts whose
+    tunnels are opened ([https.md](https.md)) they hold for each request inside. While a rule with one of these conditions may concern a request, each
+    request is compared with the rules, hits too.
+
+    ### Wildcards
+
+    An `allow` rule cannot have a wildcard such as `*.com` or `*.co.uk`, below which anybody can register a name: Larder does not start with one. Below
+    suffixes of companies that give names to their customers, it warns. Use `"*"` to allow every host.
+
+    The same path can be written in several ways. An `allow` rule holds only if the path matches as sent and in every way an origin might read it: with
+    percent-encoding undone once or several times, overlong UTF-8 decoded, `\\` as `/`, `//` merged and `..` resolved, cut off at NUL, and without
+    `;parameters` (unless a path of the rule has some). A `deny` rule holds if any of these matches. Origins that treat upper and lower case as equal need a
+    rule for each.
 
     ### Private destinations
 
@@ -100,6 +159,21 @@ private let manualTail = """
 
     Larder cannot see what goes through a tunnel. The port of a tunnel must therefore be in `access.connect_ports`, or in the `port` condition
     of an `allow` rule that matches.
+
+    What the client sends first in the tunnel is read before any of it goes to the origin; nothing is decrypted. `tunnel` in the rule that allows the
+    tunnel says what it must be:
+
+    | `tunnel` | the first bytes |
+    |---|---|
+    | `tls` | a ClientHello of TLS |
+    | `any` | anything; nothing is read |
+    | left out, port 443 | a ClientHello of TLS |
+    | left out, another port, and rules decide by the host | a ClientHello of TLS, the first line of an SSH client, or something that the server sends first |
+    | left out, another port, and no rule decides by the host | anything; nothing is read |
+
+    Rules decide by the host if any rule up to the one that allows the tunnel has a `host` other than `*` and might hold for this client and port. Then a
+    ClientHello must name the host of the CONNECT as well, by SNI. If CONNECT names an address, no SNI is needed. A ClientHello must be whole within
+    16 KiB and 5 seconds. [access.md](access.md#5-what-a-tunnel-hides) says what happens otherwise.
 
     ### Users
 

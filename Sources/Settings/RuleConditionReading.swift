@@ -1,48 +1,120 @@
+import Message
 import Rules
 
-/// Reads the conditions of a rule. `access.rules`, `cache.rules`, `routes`, `origins`, `bandwidth.classes` and `credentials` share this grammar.
+/// Reads the conditions of a rule. `access.rules`, `cache.rules`, `routes`, `origins`, `bandwidth.classes`, `limits.rules` and `credentials` share this grammar.
 ///
 /// - Parameter reader: reads the mapping with the conditions. Nothing else of the mapping is read here.
 func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleConditions {
     var conditions = RuleConditions()
-    conditions.hosts = reader.value("host", SettingKind<HostPattern>.hostPattern.list()) ?? []
-    switch side {
-    case .access: conditions.addresses = reader.value("address", SettingKind<AddressRange>.addressRange.list()) ?? []
-    case .cache:
-        reader.refuse(
-            "address", "a cache rule has no address: stored responses are served without resolving the host",
-            hint: "use host")
-    case .route:
-        reader.refuse("address", "a route has no address: a next proxy resolves the host itself", hint: "use host")
-    case .origin:
-        reader.refuse(
-            "address", "an origins rule has no address: it holds before the host is resolved", hint: "use host")
-    case .bandwidth:
-        reader.refuse(
-            "address", "a class of bandwidth has no address: it holds before the host is resolved", hint: "use host")
-    case .credential:
-        reader.refuse(
-            "address", "a credential has no address: it belongs to names that an origin proves", hint: "use host")
+    if side == .access {
+        readListedConditions(&reader, &conditions)
+    } else {
+        conditions.hosts = reader.value("host", SettingKind<HostPattern>.hostPattern.list()) ?? []
+        conditions.users = reader.value("user", SettingKind<String>.text(255).list()) ?? []
+        conditions.clients = reader.value("client", SettingKind<AddressRange>.addressRange.list()) ?? []
+        reader.refuse("address", side.noAddress, hint: "use host")
     }
     conditions.ports = reader.value("port", SettingKind<ClosedRange<UInt16>>.portRange.list()) ?? []
     conditions.methods = reader.value("method", SettingKind<String>.method.list()) ?? []
+    conditions.schemes = reader.value("scheme", SettingKind<Scheme>.scheme.list()) ?? []
     conditions.paths = reader.value("path", SettingKind<PathPattern>.pathPattern.list()) ?? []
-    switch side {
-    case .access:
-        reader.refuse("type", "an access rule has no type: it decides before there is a response", hint: "use path")
-    case .route: reader.refuse("type", "a route has no type: it is taken before there is a response", hint: "use path")
-    case .origin:
-        reader.refuse("type", "an origins rule has no type: it holds before there is a response", hint: "use path")
-    case .bandwidth:
-        reader.refuse("type", "a class of bandwidth has no type: it holds before there is a response", hint: "use path")
-    case .credential:
-        reader.refuse("type", "a credential has no type: it is sent before there is a response", hint: "use path")
-    case .cache: conditions.types = reader.value("type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
+    conditions.groups = reader.value("group", SettingKind<String>.text(255).list()) ?? []
+    conditions.listeners = reader.value("listener", SettingKind<String>.text(64).list()) ?? []
+    if side == .cache {
+        conditions.types = reader.value("type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
+    } else {
+        reader.refuse("type", side.noType, hint: side == .access ? "use path, or content_type" : "use path")
     }
-    conditions.users = reader.value("user", SettingKind<String>.text(255).list()) ?? []
-    conditions.clients = reader.value("client", SettingKind<AddressRange>.addressRange.list()) ?? []
+    if side == .access {
+        conditions.details = readDetails(&reader)
+    } else {
+        for name in detailNames {
+            reader.refuse(name, "only access rules have \(name)", hint: "use path, host or client")
+        }
+    }
     return conditions
 }
 
 /// Which rules the conditions belong to.
-enum RuleSide { case access, cache, route, origin, bandwidth, credential }
+enum RuleSide {
+    case access, cache, route, origin, bandwidth, limit, credential
+
+    fileprivate var noAddress: String {
+        switch self {
+        case .access: ""
+        case .cache: "a cache rule has no address: stored responses are served without resolving the host"
+        case .route: "a route has no address: a next proxy resolves the host itself"
+        case .origin: "an origins rule has no address: it holds before the host is resolved"
+        case .bandwidth: "a class of bandwidth has no address: it holds before the host is resolved"
+        case .limit: "a limit has no address: it holds before the host is resolved"
+        case .credential: "a credential has no address: it belongs to names that an origin proves"
+        }
+    }
+
+    fileprivate var noType: String {
+        switch self {
+        case .access: "an access rule has no type: it decides before there is a response"
+        case .cache: ""
+        case .route: "a route has no type: it is taken before there is a response"
+        case .origin: "an origins rule has no type: it holds before there is a response"
+        case .bandwidth: "a class of bandwidth has no type: it holds before there is a response"
+        case .limit: "a limit has no type: it holds before there is a response"
+        case .credential: "a credential has no type: it is sent before there is a response"
+        }
+    }
+}
+
+/// The conditions whose values can stand in a file.
+private func readListedConditions(_ reader: inout MappingReader, _ conditions: inout RuleConditions) {
+    let hosts = reader.value("host", SettingKind<HostPattern>.hostPattern.listed) ?? []
+    conditions.hosts = hosts.compactMap(\.value)
+    conditions.hostLists = hosts.compactMap(\.file).map { HostList($0, HostSet()) }
+    let addresses = reader.value("address", SettingKind<AddressRange>.addressRange.listed) ?? []
+    conditions.addresses = addresses.compactMap(\.value)
+    conditions.addressLists = addresses.compactMap(\.file).map { AddressList($0, AddressIndex()) }
+    let clients = reader.value("client", SettingKind<AddressRange>.addressRange.listed) ?? []
+    conditions.clients = clients.compactMap(\.value)
+    conditions.clientLists = clients.compactMap(\.file).map { AddressList($0, AddressIndex()) }
+    let users = reader.value("user", SettingKind<String>.text(255).listed) ?? []
+    conditions.users = users.compactMap(\.value)
+    conditions.userLists = users.compactMap(\.file).map { NameList($0, []) }
+}
+
+private let detailNames = ["query", "content_type", "request_size", "upgrade", "credential", "user_agent", "time"]
+
+private func readDetails(_ reader: inout MappingReader) -> DetailConditions {
+    var details = DetailConditions()
+    details.queries = reader.value("query", SettingKind<String>.queryName.list()) ?? []
+    details.contentTypes = reader.value("content_type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
+    details.bodyLength = reader.value("request_size", .bodyLength)
+    details.upgrades = reader.value("upgrade", SettingKind<String>.upgradeName.list()) ?? []
+    details.credentials =
+        reader.value("credential", SettingKind<DetailConditions.CredentialPresence>.choice.list()) ?? []
+    details.userAgents = reader.value("user_agent", SettingKind<TextPattern>.userAgent.list()) ?? []
+    details.times = reader.value("time", SettingKind<TimeWindow>.timeWindow.list()) ?? []
+    return details
+}
+
+/// A value of a condition, or a file with values.
+enum ListedValue<Value: Sendable & Equatable>: Sendable, Equatable {
+    case value(Value)
+    case file(String)
+
+    var value: Value? { if case .value(let value) = self { value } else { nil } }
+    var file: String? { if case .file(let file) = self { file } else { nil } }
+}
+
+extension SettingKind {
+    /// A list of such values and of files with values: `[ a.example, { file: hosts.txt } ]`.
+    var listed: SettingKind<[ListedValue<Value>]> {
+        SettingKind<ListedValue<Value>>(
+            allowed: "\(allowed), or { file: … }",
+            read: { node, problems in
+                guard case .mapping = node.value else { return read(node, &problems).map { .value($0) } }
+                guard var reader = MappingReader(node, expected: "{ file: … }", problems: &problems) else { return nil }
+                let file = reader.requiredValue("file", SettingKind<String>.path("a list, one value on each line"))
+                return reader.finish("key", into: &problems) ? file.map { .file($0) } : nil
+            }, render: { $0.value.map(render) ?? "{ file: \($0.file ?? "") }" }
+        ).list()
+    }
+}

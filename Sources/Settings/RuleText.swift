@@ -10,10 +10,15 @@ import Rules
 extension AccessRule {
     /// `allow: host *.example.org; port 80, 443 → intercept yes`, `deny: everything ("not on the list")`.
     package var text: String {
-        switch effect {
-        case .allow: "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
-        case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
-        }
+        let text =
+            switch effect {
+            case .allow:
+                "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
+                    + (tunnel.map { " → tunnel \($0)" } ?? "")
+            case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
+            case .redirect(let page): "redirect: \(conditions) → to \(page)"
+            }
+        return text + (isReport ? " → report only" : "") + (profile.map { " — profile \($0.rawValue)" } ?? "")
     }
 }
 

@@ -142,7 +142,8 @@ extension SettingKind where Value == AccessLogTarget {
 extension SettingKind where Value == ListenAddress {
     static var listenAddress: SettingKind {
         .scalar(
-            "host:port with an address as host, [v6]:port, or unix:/path", parse: { ListenAddress($0) },
+            "host:port with an address as host, [v6]:port, unix:/path, systemd or systemd:NAME",
+            parse: { ListenAddress($0) },
             render: { "\($0)" })
     }
 
@@ -153,34 +154,5 @@ extension SettingKind where Value == ListenAddress {
                 guard let address = ListenAddress(text), case .tcp = address else { return nil }
                 return address
             }, render: { "\($0)" })
-    }
-
-    /// `{ address: … }`: a listener is a mapping, so that more keys can be added later.
-    static var listener: SettingKind {
-        let address = listenAddress
-        return SettingKind(
-            allowed: "address: \(address.allowed)",
-            read: { node, problems in
-                guard case .mapping(let entries) = node.value else {
-                    problems.append(
-                        SettingProblem(node, message: "found \(node.found), expected address: host:port"))
-                    return nil
-                }
-                var result: ListenAddress?
-                for entry in entries where entry.key != "address" {
-                    problems.append(
-                        SettingProblem(
-                            line: entry.keyLine, place: ".\(entry.key)", message: "unknown key",
-                            hint: "only address is known"))
-                }
-                guard let entry = entries.first(where: { $0.key == "address" }) else {
-                    problems.append(SettingProblem(node, message: "address is missing"))
-                    return nil
-                }
-                var own: [SettingProblem] = []
-                result = address.read(entry.value, &own)
-                problems += own.map { $0.inside(".address") }
-                return entries.count == 1 ? result : nil
-            }, render: { "{ address: \"\($0)\" }" })
     }
 }

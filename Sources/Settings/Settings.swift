@@ -3,6 +3,7 @@ import Interception
 import Message
 import Routing
 import Rules
+import Tokens
 
 /// Every setting of Larder, in the order of the sample file and the manual.
 ///
@@ -18,7 +19,8 @@ enum Settings {
     }
 
     static let sections = [
-        general, admin, cache, access, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits,
+        general, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns,
+        limits,
     ]
     static let all = sections.flatMap(\.settings)
 
@@ -26,8 +28,8 @@ enum Settings {
         key: "", meaning: "Where Larder listens, how many threads it uses, and which ecosystems it knows.",
         settings: [
             Setting(
-                "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
-                "The addresses that clients connect to. A listener that other machines can reach needs access.clients or access.authentication.",
+                "listen", \.listen, SettingKind<ListenerSettings>.listener.list(), reload: .restart,
+                "The addresses that clients connect to, and what they may speak there: HTTP/1 and SOCKS5, each with or without TLS. A listener that other machines can reach needs access.clients or access.authentication. All keys of an entry: docs/listeners.md.",
                 written: ["listen:", "  - address: 127.0.0.1:3128"]),
             Setting(
                 "workers", \.workers, .workers(1...1024), reload: .restart,
@@ -202,12 +204,112 @@ enum Settings {
                 "access.authentication.basic.users", \.access.authentication.basic.usersFile,
                 SettingKind<String>.path("an htpasswd file").orLeftOut, reload: .live,
                 "A file with users and hashed passwords, one name:hash per line. Create it with larder passwd.",
-                example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "no authentication"),
+                example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "Basic is not offered"),
             Setting(
                 "access.authentication.basic.remember", \.access.authentication.basic.remember,
                 .duration(.zero ... .hours(1)),
                 reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
+            Setting(
+                "access.authentication.basic.weak_hashes", \.access.authentication.basic.weakHashes, .choice,
+                reload: .live,
+                "Whether the file may have hashes that can be guessed fast: $apr1$ and {SHA}. Plain text is never accepted.",
+                example: ["weak_hashes: deny"]),
+            Setting(
+                "access.authentication.digest.realm", \.access.authentication.digest.realm, .text(128), reload: .live,
+                "The name that clients show when they ask for a password (RFC 7616). It is a part of each hash in the users' file.",
+                example: ["realm: larder"]),
+            Setting(
+                "access.authentication.digest.users", \.access.authentication.digest.usersFile,
+                SettingKind<String>.path("a file as htdigest writes it").orLeftOut, reload: .live,
+                "A file with users and the hashes of Digest, one user:realm:hash or user:realm:SHA-256:hash per line. Create it with larder passwd --digest.",
+                example: ["users: /etc/larder/users.digest"], defaultMeaning: "Digest is not offered"),
+            Setting(
+                "access.authentication.digest.md5", \.access.authentication.digest.allowsMD5, .flag, reload: .live,
+                "Whether MD5 is offered behind SHA-256, for clients that know no other algorithm.",
+                example: ["md5: yes"]),
+            Setting(
+                "access.authentication.digest.nonce_lifetime", \.access.authentication.digest.nonceLifetime,
+                .duration(.seconds(10) ... .hours(24)), reload: .live,
+                "How long a client can use one nonce. It gets another one before, and is not asked for its password again.",
+                example: ["nonce_lifetime: 5m"]),
+            Setting(
+                "access.authentication.groups", \.access.authentication.groupsFile,
+                SettingKind<String>.path("a file with groups").orLeftOut, reload: .live,
+                "A file with the groups of users, one group: user user per line.",
+                example: ["groups: /etc/larder/groups"], defaultMeaning: "no groups"),
+            Setting(
+                "access.authentication.negotiate.keytab", \.access.authentication.negotiate.keytab,
+                SettingKind<String>.path("a keytab").orLeftOut, reload: .live,
+                "The keys of the proxy's service (HTTP/host@REALM), with which the tickets of clients are checked (RFC 4559).",
+                example: ["keytab: /etc/larder/http.keytab"], defaultMeaning: "no Negotiate"),
+            Setting(
+                "access.authentication.negotiate.principal", \.access.authentication.negotiate.principal,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The service whose tickets are accepted.", example: ["principal: HTTP/proxy.example.com@EXAMPLE.COM"],
+                defaultMeaning: "every one of the keytab"),
+            Setting(
+                "access.authentication.negotiate.strip_realm", \.access.authentication.negotiate.ownRealm,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The realm whose users are known to rules and the log without it: ann for ann@EXAMPLE.COM. Those of other realms keep theirs.",
+                example: ["strip_realm: EXAMPLE.COM"], defaultMeaning: "every name has its realm"),
+            Setting(
+                "access.authentication.bearer.realm", \.access.authentication.bearer.realm, .text(128), reload: .live,
+                "The name of what a token opens (RFC 6750).", example: ["realm: larder"]),
+            Setting(
+                "access.authentication.bearer.tokens", \.access.authentication.bearer.tokensFile,
+                SettingKind<String>.path("a file with tokens").orLeftOut, reload: .live,
+                "A file with names and hashes of tokens, one name:hash per line. Create it with larder passwd --token. It is read again when it changes.",
+                example: ["tokens: /etc/larder/tokens"], defaultMeaning: "no such tokens"),
+            Setting(
+                "access.authentication.bearer.jwt.jwks", \.access.authentication.bearer.keys,
+                SettingKind<KeySetSource>.keySetSource.orLeftOut, reload: .live,
+                "The keys (JWK Set, RFC 7517) that sign tokens (JWT, RFC 7519). A file is read again when it changes, a URL as refresh says.",
+                example: ["jwks: https://login.example.com/keys"], defaultMeaning: "no signed tokens"),
+            Setting(
+                "access.authentication.bearer.jwt.issuer", \.access.authentication.bearer.terms.issuer, .text(1024),
+                reload: .live, "What a token has to say in iss.", example: ["issuer: https://login.example.com"],
+                defaultMeaning: "none; required with jwks"),
+            Setting(
+                "access.authentication.bearer.jwt.audience", \.access.authentication.bearer.terms.audiences,
+                SettingKind<String>.text(1024).list(), reload: .live,
+                "What a token has to say in aud: one of these. Without it, a token for another service would open the proxy.",
+                example: ["audience: [ egress-proxy ]"], defaultMeaning: "none; required with jwks"),
+            Setting(
+                "access.authentication.bearer.jwt.algorithms", \.access.authentication.bearer.terms.algorithms,
+                SettingKind<SignatureAlgorithm>.choice.list(), reload: .live,
+                "How tokens may be signed. HS256 needs a key that the issuer and the proxy share, from a file.",
+                example: ["algorithms: [ RS256, ES256, EdDSA ]"]),
+            Setting(
+                "access.authentication.bearer.jwt.clock_skew", \.access.authentication.bearer.terms.clockSkew,
+                .duration(.zero ... .minutes(10)), reload: .live,
+                "How far the clocks of the issuer and of the proxy may be apart.", example: ["clock_skew: 1m"]),
+            Setting(
+                "access.authentication.bearer.jwt.name", \.access.authentication.bearer.terms.nameClaim, .text(256),
+                reload: .live, "The claim with the name of the user, as rules and the log know it.",
+                example: ["name: sub"]),
+            Setting(
+                "access.authentication.bearer.jwt.groups", \.access.authentication.bearer.terms.groupsClaim,
+                SettingKind<String>.text(256).orLeftOut, reload: .live,
+                "The claim with the groups of the user: a list, or words with spaces between.",
+                example: ["groups: groups"], defaultMeaning: "no groups"),
+            Setting(
+                "access.authentication.bearer.jwt.refresh", \.access.authentication.bearer.keysRefresh,
+                .duration(.seconds(30) ... .days(1)), reload: .live,
+                "How often the keys of a URL are fetched again. A token with an unknown kid has them fetched earlier.",
+                example: ["refresh: 5m"]),
+            Setting(
+                "access.authentication.bearer.jwt.keep", \.access.authentication.bearer.keysKept,
+                .duration(.minutes(1) ... .days(30)), reload: .live,
+                "How long the keys of a URL are used after they were fetched last, if they cannot be fetched again.",
+                example: ["keep: 1d"]),
+            Setting(
+                "access.authentication.certificates.map", \.access.authentication.certificates.entries,
+                .certificateMap, reload: .live,
+                "Who the owner of a client certificate is, for listeners with tls.client_ca. The first entry that matches counts. san is a name of subjectAltName, cn the common name, subject the whole subject as in RFC 4514; one * stands for any characters. user may name {san}, {cn}, {subject}, and {*} for what the * stands for.",
+                example: [
+                    "map: [ { san: \"*.builders.example\", user: \"{san}\", groups: [ builders ] }, { cn: operator, user: operator } ]"
+                ], defaultMeaning: "certificates prove nothing beyond what the listener demands"),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,
                 "What clients may reach. The first rule that matches decides. All conditions of a rule must hold; of the values in a list, any one.",
@@ -222,6 +324,19 @@ enum Settings {
                 reload: .live, "What happens if no rule matches.", example: ["default: deny"],
                 defaultMeaning: "deny if there are rules, otherwise allow",
                 inEffect: { $0.access.defaultEffect.rawValue }),
+        ])
+
+    private static let learn = Section(
+        key: "learn", meaning: "What larder learn notes of jobs.",
+        settings: [
+            Setting(
+                "learn.directory", \.learn.directory, SettingKind<String>.path("a directory").orLeftOut,
+                reload: .restart,
+                "The directory of the journals, one file for each job. It is made when a job learns for the first time.",
+                example: ["directory: /var/lib/larder-learn"],
+                defaultMeaning:
+                    "/var/lib/larder-learn, or, without write access to it, $XDG_STATE_HOME/larder-learn or ~/.local/state/larder-learn"
+            )
         ])
 
     private static let intercept = Section(
@@ -363,7 +478,7 @@ enum Settings {
     private static let bandwidth = Section(
         key: "bandwidth",
         meaning:
-            "How fast bytes come from origins and through tunnels. Of several limits all hold. What is stored is served without a limit.",
+            "How fast bytes come from origins and through tunnels. Of several limits all hold. What is stored is served without a limit; `limits.rules` has rates towards clients.",
         settings: [
             Setting(
                 "bandwidth.total", \.bandwidth.total, SettingKind<UInt64>.rate.orLeftOut, reload: .live,
@@ -472,6 +587,19 @@ enum Settings {
                 "limits.requests_per_connection_max", \.limits.requestsPerConnectionMax, .count(0...1_000_000_000),
                 reload: .live,
                 "The number of requests on one client connection before it is closed. With 0 there is no limit."),
+            Setting(
+                "limits.rules", \.limitPlan, .limitRules, reload: .live,
+                "What clients, users, groups or all together may have. All rules that match a request hold. limits.md explains them.",
+                example: [
+                    "rules:",
+                    "  - { name: each, per: client, requests: 50/s, burst: 200, connections: 100 }",
+                    "  - { name: students, match: { user: [ ann, bob ] }, per: user, concurrent: 8, bandwidth: 20MiB/s }",
+                    "  - { name: everybody, per: all, concurrent: 5000 }",
+                ], defaultMeaning: "none"),
+            Setting(
+                "limits.budgets_file", \.budgetsFile, SettingKind<String>.path("a file").orLeftOut, reload: .live,
+                "Where Larder keeps what has been used of budgets, so that a restart does not refill them.",
+                example: ["budgets_file: /var/lib/larder/budgets"], defaultMeaning: "none"),
         ])
 }
 

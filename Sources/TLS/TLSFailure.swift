@@ -24,6 +24,8 @@ package enum TLSFailure: Error, Equatable, Sendable {
         case expired, notYetValid, selfSigned, nameMismatch, unknownIssuer, revoked
         /// None of its public keys is pinned (RFC 7469 §2.6).
         case notPinned
+        /// A client that has to show one has shown none.
+        case missing
         /// OpenSSL's X509_V_ERR code and its text.
         case other(code: Int, reason: String)
     }
@@ -66,6 +68,7 @@ extension TLSFailure.CertificateProblem {
         case .unknownIssuer: "the certificate's issuer is not known"
         case .revoked: "the certificate is revoked"
         case .notPinned: "the certificate has another public key than those that are pinned"
+        case .missing: "there is no certificate"
         case .other(_, let reason): reason
         }
     }
@@ -84,6 +87,7 @@ enum ErrorQueue {
         ERR_clear_error()
         let reason = ERR_GET_REASON(code)
         if ERR_GET_LIB(code) == ERR_LIB_SSL {
+            if reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE { return .certificate(.missing) }
             if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING { return .truncated }
             if reason > alertOffset, let alert = UInt8(exactly: reason - alertOffset) {
                 return .alertReceived(

@@ -20,7 +20,33 @@ import Glibc
     }
 
     /// How long a session can be resumed, in seconds (RFC 8446 §4.6.1). The key of the tickets lives as long as this context.
-    private static let ticketSeconds = 7200
+    static let ticketSeconds = 7200
+
+    /// For a listener: its own certificate, and what it asks of clients.
+    ///
+    /// - Parameters:
+    ///   - certificates, privateKey: as above.
+    ///   - clients: nil if clients are not asked for a certificate.
+    package init(
+        certificates: [UInt8], privateKey: [UInt8], clients: ClientVerification?
+    ) throws(TLSContextError) {
+        ignoreBrokenPipes()
+        ErrorQueue.clear()
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw .outOfMemory }
+        unsafe raw = unsafe context
+        guard unsafe clarder_ssl_ctx_prepare(raw) == 1,
+            unsafe clarder_ssl_ctx_prepare_server(raw, TLSServerContext.ticketSeconds) == 1
+        else { throw .outOfMemory }
+        speakHTTP1()
+        try useCertificates(certificates)
+        try usePrivateKey(privateKey)
+        // OpenSSL resumes no session of a client with a certificate unless the sessions have a name.
+        let name: [UInt8] = Array("larder".utf8)
+        guard unsafe SSL_CTX_set_session_id_context(raw, name, CUnsignedInt(name.count)) == 1 else {
+            throw .outOfMemory
+        }
+        if let clients { try ask(clients) }
+    }
 
     /// For opened tunnels: each connection gets a certificate of its own (`TLSServerSession`).
     package init() throws(TLSContextError) {
@@ -31,6 +57,11 @@ import Glibc
         guard unsafe clarder_ssl_ctx_prepare(raw) == 1,
             unsafe clarder_ssl_ctx_prepare_server(raw, TLSServerContext.ticketSeconds) == 1
         else { throw .outOfMemory }
+        speakHTTP1()
+    }
+
+    /// Chooses http/1.1 among the protocols that a client offers (RFC 7301 §3.2). A client that offers others alone is refused.
+    func speakHTTP1() {
         unsafe SSL_CTX_set_alpn_select_cb(
             raw,
             { _, selected, selectedLength, offered, offeredLength, _ in
@@ -47,7 +78,7 @@ import Glibc
 
     deinit { unsafe SSL_CTX_free(raw) }
 
-    private func useCertificates(_ pem: [UInt8]) throws(TLSContextError) {
+    func useCertificates(_ pem: [UInt8]) throws(TLSContextError) {
         let bio = unsafe memoryBIO(pem)
         defer { unsafe BIO_free(bio) }
         guard let own = unsafe PEM_read_bio_X509(bio, nil, nil, nil) else {
@@ -67,7 +98,7 @@ import Glibc
         ErrorQueue.clear()  // OpenSSL reports the end of the file as an error
     }
 
-    private func usePrivateKey(_ pem: [UInt8]) throws(TLSContextError) {
+    func usePrivateKey(_ pem: [UInt8]) throws(TLSContextError) {
         let key: PrivateKey
         do throws(PrivateKey.Failure) { key = try PrivateKey(pem: pem) } catch {
             throw .privateKeyUnusable(reason: error.reason)

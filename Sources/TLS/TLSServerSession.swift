@@ -2,7 +2,7 @@ import CLarder
 import COpenSSL
 import Glibc
 
-/// The server's side of TLS with a client in an opened tunnel, over a non-blocking socket. It does not own the socket.
+/// The server's side of TLS with a client, in an opened tunnel or of a listener, over a non-blocking socket. It does not own the socket.
 ///
 /// Bytes count as written once they are encrypted. What the socket does not accept waits here (`hasUnsentBytes`), and nothing else is
 /// encrypted until it is sent. So reading waits for bytes of the client only, and writing for room in the socket only.
@@ -10,6 +10,7 @@ import Glibc
 /// After a failure the session must not be used: close the socket.
 @safe package final class TLSServerSession {
     private let raw: OpaquePointer
+    var session: OpaquePointer { unsafe raw }
     private let socket: CInt
     private let records: RecordBuffer
     /// Records that the socket has not accepted yet.
@@ -23,11 +24,12 @@ import Glibc
     package private(set) var failure: TLSFailure?
 
     /// - Parameters:
-    ///   - leaf: the certificate for the host that the client asked for. A session is resumed only for the same host.
+    ///   - leaf: the certificate for the host that the client asked for. A session is resumed only for the same host. Nil: the context has the
+    ///     certificate.
     ///   - received: what was read from the socket before, from the first byte on.
     ///   - records: the buffer of the thread on which the session is used.
     package init(
-        _ context: TLSServerContext, fd: CInt, leaf: Leaf, received: [UInt8], records: RecordBuffer
+        _ context: TLSServerContext, fd: CInt, leaf: Leaf?, received: [UInt8], records: RecordBuffer
     ) throws(TLSContextError) {
         ErrorQueue.clear()
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
@@ -35,7 +37,7 @@ import Glibc
         socket = fd
         self.records = records
         unsafe SSL_set_accept_state(raw)
-        guard show(leaf) else { throw .certificateUnusable(reason: ErrorQueue.takeText()) }
+        guard leaf.map(show) ?? true else { throw .certificateUnusable(reason: ErrorQueue.takeText()) }
         guard let input = unsafe memoryBIO(received), let output = unsafe RecordBIO.make(for: self) else {
             throw .outOfMemory
         }
@@ -151,9 +153,16 @@ import Glibc
             case .wantRead: return flushed == .done ? .wantRead : flushed
             case .wantWrite: return .wantWrite
             case .closed: return fail(.truncated)
-            case .failed(let failure): return fail(failure)
+            case .failed(let failure): return fail(certificateProblem ?? failure)
             }
         }
+    }
+
+    /// What is wrong with the certificate of a client that is asked for one. Nil if that is not why the handshake failed.
+    private var certificateProblem: TLSFailure? {
+        let result = unsafe SSL_get_verify_result(raw)
+        if result != Int(X509_V_OK) { return .certificate(.init(verifyResult: result)) }
+        return nil
     }
 
     private func fail(_ failure: TLSFailure) -> TLSHandshake {

@@ -18,11 +18,20 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case requestUnread
     case tunnelRefused
     case tlsNotOffered
+    case tlsRequired
     case protocolNotOffered
-    // In a tunnel that is opened
+    case proxyHeaderUntrusted
+    case proxyHeaderMissing
+    case proxyHeaderMalformed
+    case proxyHandshakeFailed
+    case clientCertificateRefused
+    // In a tunnel whose first bytes are judged
     case malformedHello
     case helloTimeout
     case serverNameMismatch
+    case serverNameMissing
+    case tlsMissing
+    // In a tunnel that is opened
     case protocolNotOpened
     case certificateRefused
     case handshakeFailed
@@ -30,8 +39,11 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case endOfBody
     case answerIncomplete
     case answerDamaged
+    case answerTooLong
     // Caused by Larder
     case tooManyClients
+    case tooManyOfClient
+    case overloaded
     case draining
     case stopped
 
@@ -64,14 +76,28 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .requestUnread: "The answer was given before the whole request had been read."
         case .tunnelRefused: "CONNECT was refused: what follows on the connection is not HTTP."
         case .tlsNotOffered: "The client began a TLS handshake; this listener does not offer TLS."
+        case .tlsRequired: "The client spoke in plain text; this listener demands TLS."
         case .protocolNotOffered:
-            "The client spoke HTTP/2 without TLS, SOCKS or the PROXY protocol, which this listener does not offer."
+            "The client spoke HTTP/2, or another protocol that this listener does not offer."
+        case .proxyHeaderUntrusted:
+            "The client sent a PROXY header, and is not among the addresses in `proxy_protocol` of the listener."
+        case .proxyHeaderMissing:
+            "The client is among the addresses in `proxy_protocol` of the listener, and sent no PROXY header."
+        case .proxyHeaderMalformed: "A PROXY header broke the rules of its protocol, or its checksum was wrong."
+        case .proxyHandshakeFailed:
+            "The TLS handshake with a client of the proxy failed or took too long; `log.level: debug` says why."
+        case .clientCertificateRefused:
+            "A client of the proxy has shown no certificate, or one that the authority in `client_ca` did not issue, that has expired or is revoked."
         case .malformedHello:
-            "In a tunnel to a host of `intercept.hosts` the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
+            "In a tunnel the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
         case .helloTimeout:
-            "In a tunnel to a host of `intercept.hosts` the client did not send a whole ClientHello or request line within 5 seconds."
+            "In a tunnel the client did not send a whole ClientHello, or a request line where the tunnel is opened, within 5 seconds."
         case .serverNameMismatch:
-            "In a tunnel to a host of `intercept.hosts` the client asked for another host by SNI; it got the alert `unrecognized_name`."
+            "In a tunnel the client asked for another host by SNI than by CONNECT; it got the alert `unrecognized_name`."
+        case .serverNameMissing:
+            "In a tunnel the client asked for no host by SNI, where the access rules decide by the host; it got the alert `missing_extension`."
+        case .tlsMissing:
+            "In a tunnel the client spoke another protocol than TLS, which the access rules do not allow there."
         case .protocolNotOpened:
             "In a tunnel to a host of `intercept.hosts` the client speaks a protocol that Larder does not, and the access rules look at what is inside."
         case .certificateRefused:
@@ -82,7 +108,13 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .answerIncomplete:
             "The answer broke off and could not be completed; the client learns it by the end of the connection."
         case .answerDamaged: "The stored response turned out to be damaged while it was being sent."
+        case .answerTooLong:
+            "The body of an answer, whose length was not known, became longer than `response_body` of a rule of `limits.rules` allows."
         case .tooManyClients: "`limits.clients_max` connections were open already."
+        case .tooManyOfClient:
+            "A rule of `limits.rules` allows so many connections, and the client, or all together, had them open already."
+        case .overloaded:
+            "Memory or descriptors were about to run out: the connection was idle, or came while Larder accepted no more."
         case .draining: "Larder was stopping, and the answer under way was complete."
         case .stopped: "Larder stopped before the answer was complete."
         }

@@ -1,4 +1,5 @@
 package import Access
+package import Limiting
 
 /// Why Larder answers a request with an error of its own. The response, the log, the counters and the manual use this list.
 ///
@@ -12,6 +13,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tunnelPortForbidden
     case authenticationRequired
     case authenticationBusy
+    case authenticationUnavailable
     case tooYoung
     case releaseUndated
     case loopDetected
@@ -21,6 +23,11 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case lengthRequired
     case requestTimeout
     case misdirected
+    case requestRateReached
+    case concurrencyReached
+    case budgetSpent
+    case contentTooLarge
+    case responseTooLarge
     // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
@@ -55,6 +62,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
+    case sharedLimitReached
+    case overloaded
     case transferCancelled
     case internalError
 
@@ -125,7 +134,14 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 "authentication-busy", 429, "http_request_denied", .policy,
                 """
                 The proxy cannot check this password now: too many checks are waiting, or this client has sent too \
-                many wrong passwords. Wait a moment, then try again.
+                many wrong passwords, or others have with its name. Wait a moment, then try again.
+                """)
+        case .authenticationUnavailable:
+            Row(
+                "authentication-unavailable", 503, "proxy_internal_error", .policy,
+                """
+                The proxy cannot check who you are now: what it needs for that cannot be reached. Your credentials may \
+                be right. Try again later, or tell the administrator of the proxy.
                 """)
         case .tooYoung:
             // 403, because no other request and no credentials change it. Nothing tells that to clients in a field: `Retry-After` has a meaning
@@ -365,6 +381,45 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "too-many-tunnels", 503, "http_request_denied", .larder,
                 "The proxy has as many tunnels open as it may have at once. Try again in a moment.")
+        case .requestRateReached:
+            Row(
+                "request-rate-reached", 429, "http_request_denied", .policy,
+                """
+                This client has sent as many requests as it may in this time. Wait as long as Retry-After says, then try again. \
+                Downloads with fewer requests at once may help.
+                """)
+        case .concurrencyReached:
+            Row(
+                "concurrency-reached", 429, "http_request_denied", .policy,
+                """
+                This client has as many requests under way as it may at once. Try again when some of them have ended, or let the \
+                client send fewer at once.
+                """)
+        case .budgetSpent:
+            Row(
+                "budget-spent", 429, "http_request_denied", .policy,
+                """
+                This client has used up the bytes that it may have in this hour, day or week. Wait as long as Retry-After says, then \
+                try again, or ask the administrator of the proxy.
+                """)
+        case .contentTooLarge:
+            Row(
+                "content-too-large", 413, "http_request_error", .policy,
+                "The request is longer than the administrator of this proxy allows here.")
+        case .responseTooLarge:
+            Row(
+                "response-too-large", 502, "http_response_body_size", .policy,
+                "The response is longer than the administrator of this proxy allows here.")
+        case .sharedLimitReached:
+            Row(
+                "shared-limit-reached", 503, "http_request_denied", .larder,
+                """
+                All clients of this proxy together have what they may at once. Wait as long as Retry-After says, then try again.
+                """)
+        case .overloaded:
+            Row(
+                "overloaded", 503, "http_request_denied", .larder,
+                "The proxy is about to run out of memory or descriptors. Try again in a moment.")
         case .transferCancelled:
             Row(
                 "transfer-cancelled", 503, "http_request_denied", .larder,
@@ -390,10 +445,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     /// Whether the origin or the connection to it failed. The request counts as failed then, and not as refused.
     package var isOfOrigin: Bool { row.cause == .origin }
 
-    /// The value of `Retry-After` in seconds, for what is over as soon as others are done (RFC 9110 §10.2.3). Nil: none.
+    /// The value of `Retry-After` in seconds, for what is over by itself (RFC 9110 §10.2.3). Nil: none.
     package var retryAfter: Int? {
         switch self {
-        case .originQueueFull, .tooManyRequests, .tooManyTunnels: 1
+        case .originQueueFull, .tooManyRequests, .tooManyTunnels, .overloaded: 1
+        // So long an address waits at most that failed to authenticate (`FailureCounts`).
+        case .authenticationBusy: 10
+        case .authenticationUnavailable: 5
         default: nil
         }
     }
@@ -403,13 +461,25 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 }
 
 extension Refusal {
+    /// A client's own limit is a 429, one that all share a 503: nothing that this client does differently would have helped.
+    package init(_ excess: LimitExcess) {
+        let isOwn = excess.bucket.subject.isOfClient
+        switch excess.figure {
+        case .requests: self = isOwn ? .requestRateReached : .sharedLimitReached
+        case .concurrent: self = isOwn ? .concurrencyReached : .sharedLimitReached
+        case .budget: self = isOwn ? .budgetSpent : .sharedLimitReached
+        case .requestBody, .requestSize: self = .contentTooLarge
+        case .responseBody: self = .responseTooLarge
+        }
+    }
+
     package init(_ denial: Denial) {
         switch denial.reason {
-        case .privateDestination, .adminServer: self = .destinationForbidden
+        case .privateDestination, .adminServer, .ownListener, .nextProxy: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
         case .credential: self = .credentialMisplaced
         case .rule, .noRule, .hostNotAllowed, .addressNotAllowed, .portNotAllowed, .methodNotAllowed, .pathNotAllowed,
-            .userNotAllowed, .clientNotAllowed, .client, .notOpened:
+            .requestNotAllowed, .userNotAllowed, .clientNotAllowed, .client, .notOpened:
             self = .accessDenied
         }
     }

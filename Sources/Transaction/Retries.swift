@@ -44,7 +44,8 @@ extension Refusal {
         switch self {
         case .nameTimeout, .connectionRefused, .connectionTimeout, .responseTimeout, .nextProxyUnreachable: true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
-            .authenticationRequired, .authenticationBusy, .tooYoung, .releaseUndated, .loopDetected, .onlyIfCached,
+            .authenticationRequired, .authenticationBusy, .authenticationUnavailable, .tooYoung, .releaseUndated,
+            .loopDetected, .onlyIfCached,
             .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound,
             .destinationUnroutable,
             .connectionTerminated, .responseIncomplete, .responseInvalid, .digestMismatch, .redirectLoop,
@@ -54,7 +55,8 @@ extension Refusal {
             .nextProxyLogIn, .nextProxyLogInIncomplete,
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
-            .transferCancelled, .internalError:
+            .transferCancelled, .internalError, .requestRateReached, .concurrencyReached, .sharedLimitReached,
+            .budgetSpent, .contentTooLarge, .responseTooLarge, .overloaded:
             false
         }
     }

@@ -1,5 +1,6 @@
 package import Access
 package import Caching
+package import Limiting
 package import Message
 import Rules
 
@@ -17,30 +18,37 @@ package final class ShortWay: Sendable {
     /// As sent, without the port. The same host in another spelling is decided about in full.
     private let host: [UInt8]
     private let proof: ProvenCredentials?
+    /// Until when the identity of the connection holds. Nil: for ever, or as long as `proof`.
+    private let identityEnd: Duration?
     /// The name of the user. Nil if nobody had to prove anything.
     package let user: String?
     /// Nil: the rules have to look at each request.
     private let paths: HandlingOfPaths?
+    /// A path that matches one of these has limits of its own.
+    private let limitedPaths: [PathPattern]
 
     /// - Parameters:
     ///   - request: an allowed one, with the client and the identity of the connection.
     ///   - target: the target of `request`, in the head `bytes`.
     ///   - proof: how the request proved its identity. Nil if it did not have to: nobody must, or the connection has an identity.
-    ///   - settings: the number of the settings that `access` and `rules` belong to. It grows with whatever takes a decision back.
+    ///   - settings: the number of the settings that `access`, `rules` and `limits` belong to. It grows with whatever takes a decision back.
     package init(
         for request: AccessRequest, _ target: RequestTarget, _ bytes: borrowing Span<UInt8>, proof: ProvenCredentials?,
-        settings: UInt64, access: AccessPolicy, rules: CacheRules
+        settings: UInt64, access: AccessPolicy, rules: CacheRules, limits: LimitPlan = LimitPlan()
     ) {
         precondition(
             proof == nil || proof?.identity == request.identity, "a proof is of the identity that it is kept for")
         self.settings = settings
         self.proof = proof
+        identityEnd = proof == nil && request.identity?.scope == .connection ? request.identity?.expiry : nil
         method = request.method
         scheme = target.scheme
         port = target.port
         host = target.hostRange.map { bytes[$0] }
         user = request.identity?.name
-        paths = ShortWay.paths(like: request, access, rules)
+        limitedPaths = limits.pathsOfConcern(like: request)
+        paths =
+            limitedPaths.count <= CacheRules.exceptionsMax ? ShortWay.paths(like: request, access, rules) : nil
     }
 
     private static func paths(
@@ -64,14 +72,16 @@ package final class ShortWay: Sendable {
         guard settings == self.settings, method == self.method, target.scheme == scheme, target.port == port,
             isHost(host, bytes, target.hostRange)
         else { return false }
-        guard let proof else { return !fields.present.contains(.proxyAuthorization) }
+        guard let proof else {
+            return !fields.present.contains(.proxyAuthorization) && (identityEnd.map { now < $0 } ?? true)
+        }
         return proof.areIn(fields, bytes, now: now)
     }
 
     /// How a response in memory may be served to a request that `concerns` accepts. Nil: the rules have to look at it.
     package func handling(of target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> CacheHandling? {
         guard let paths else { return nil }
-        guard !paths.exceptions.isEmpty else { return paths.handling }
+        guard !paths.exceptions.isEmpty || !limitedPaths.isEmpty else { return paths.handling }
         let pathAndQuery = target.pathRange
         var end = pathAndQuery.lowerBound
         while end < pathAndQuery.upperBound, bytes[end] != UInt8(ascii: "?") { end += 1 }
@@ -79,6 +89,7 @@ package final class ShortWay: Sendable {
         guard end > pathAndQuery.lowerBound else { return nil }
         let path = bytes.extracting(pathAndQuery.lowerBound..<end)
         for pattern in paths.exceptions where pattern.mayMatch(path) { return nil }
+        for pattern in limitedPaths where pattern.mayMatch(path) { return nil }
         return paths.handling
     }
 }

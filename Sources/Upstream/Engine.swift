@@ -119,9 +119,12 @@ private final class EngineControl {
     func run() {
         let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
         let files = PACWatch(pacFiles, on: loop)
+        let lists = ListWatch(of: proxy, pacFiles, on: loop)
         secrets.start()
         files.start()
+        lists.start()
         loop.run()
+        lists.stop()
         files.stop()
         secrets.stop()
         proxy.stop()

@@ -13,8 +13,11 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     }
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
+    reading.checkLists()
+    reading.checkOpenHosts()
     reading.checkInterception()
     reading.checkOriginTLS()
+    reading.checkAuthentication()
     reading.checkRoutes(fetchPAC)
     reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {

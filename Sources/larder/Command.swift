@@ -1,7 +1,7 @@
 /// The commands of `larder`.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
-        session, credential, version
+        session, credential, learn, version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
@@ -18,6 +18,7 @@ enum Command: String, CaseIterable {
         case .warm: "[URL]... [--from FILE] [--page URL]..."
         case .session: "clear [NAME]"
         case .credential: "issue NAME | list | revoke [NAME|ID|PLACEHOLDER]"
+        case .learn: "start JOB | stop JOB | list | show JOB | forget JOB"
         case .recipe: "list | show NAME | test URL | hosts"
         }
     }
@@ -36,12 +37,13 @@ enum Command: String, CaseIterable {
         case .verify: "check the disk tier, and repair it"
         case .export: "write the stored responses of a zone's disk to an archive, for a site without a network"
         case .import: "read the stored responses of an archive into a zone's disk"
-        case .passwd: "set a password in an htpasswd file, or delete a user"
+        case .passwd: "set a password in a file of users, make a token, or delete a user"
         case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
         case .session: "make the running proxy forget how it logged in to origins, what they refused, and their cookies"
         case .credential: "give clients placeholders for the credentials of the running proxy, and end them"
+        case .learn: "note what a job requests, and show the smallest access rules that it needs"
         case .version: "show the version"
         }
     }
@@ -54,6 +56,7 @@ enum Command: String, CaseIterable {
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
         case .stats: [.watch, .cancel, .socket, .config, .json, .help]
         case .credential: [.job, .for, .socket, .config, .json, .help]
+        case .learn: [.client, .user, .allow, .for, .diff, .socket, .config, .json, .help]
         case .session: [.socket, .config, .json, .help]
         case .ls, .du: [.url] + Option.conditions + [.socket, .config, .json, .help]
         case .top: [.by, .count, .url] + Option.conditions + [.socket, .config, .json, .help]
@@ -61,7 +64,7 @@ enum Command: String, CaseIterable {
         case .warm: [.from, .page, .header, .jobs, .retries, .user, .proxy, .verbose, .config, .json, .help]
         case .verify: [.repair, .zone, .config, .json, .help]
         case .export, .import: [.zone, .host, .prefix, .dryRun, .config, .json, .help]
-        case .passwd: [.delete, .config, .help]
+        case .passwd: [.digest, .realm, .token, .groups, .expires, .delete, .config, .help]
         case .recipe, .version: [.config, .json, .help]
         case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
         case .doctor: [.proxy, .server, .refusals, .config, .json, .help]

@@ -79,6 +79,7 @@ extension Command {
         case .import: return try importCommand(arguments, console)
         case .session: return try sessionCommand(arguments, console)
         case .credential: return try credentialCommand(arguments, console)
+        case .learn: return try learnCommand(arguments, console)
         case .recipe: return try recipeCommand(arguments, console)
         case .ca: return try authorityCommand(arguments, console)
         case .doctor: return try doctorCommand(arguments, console)

@@ -1,6 +1,6 @@
 /// Every option of every command, named and explained once.
 enum Option: String, CaseIterable {
-    case config, json, help, verbose, socket, delete
+    case config, json, help, verbose, socket, delete, token, groups, expires
     case url, prefix, host, tag, type, zone, storage, all, soft
     case olderThan = "older-than"
     case dryRun = "dry-run"
@@ -9,7 +9,8 @@ enum Option: String, CaseIterable {
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
-    case `for`
+    case `for`, allow, diff
+    case digest, realm
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -41,7 +42,7 @@ enum Option: String, CaseIterable {
         case .socket: "PATH"
         case .tag: "TAG"
         case .type: "TYPE"
-        case .zone, .user, .as, .node: "NAME"
+        case .zone, .user, .as, .node, .realm: "NAME"
         case .storage: "POLICY"
         case .olderThan, .for: "AGE"
         case .by: "WHAT"
@@ -49,9 +50,12 @@ enum Option: String, CaseIterable {
         case .header: "LINE"
         case .cancel: "ID"
         case .job: "JOB"
+        case .groups: "A,B"
+        case .expires: "DATE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
-            .finish, .undo, .watch:
+        case .json, .help, .verbose, .all, .delete, .digest, .token, .dryRun, .soft, .repair, .server, .refusals,
+            .unconstrained,
+            .finish, .undo, .watch, .allow, .diff:
             nil
         }
     }
@@ -73,7 +77,12 @@ enum Option: String, CaseIterable {
         case .all: "every stored response"
         case .soft: "mark as stale instead of removing"
         case .socket: "the admin socket of the running proxy (default: from the configuration)"
-        case .delete: "delete the user instead of setting the password"
+        case .delete: "delete the user, or its tokens, instead of setting the password"
+        case .digest: "the file is that of Digest: set the hashes of SHA-256 and MD5"
+        case .realm: "with --digest, the realm of the proxy (default: larder)"
+        case .token: "make a token for a file of bearer.tokens, and print it once"
+        case .groups: "the groups of the token, with commas between"
+        case .expires: "when the token expires, such as 2027-01-01"
         case .dryRun: "only count; change nothing"
         case .repair: "repair what can be repaired; the proxy must not be running"
         case .out: "the directory of the authority (default: /etc/larder/ca)"
@@ -99,7 +108,10 @@ enum Option: String, CaseIterable {
         case .watch: "show the traffic and every transfer, once a second, until interrupted"
         case .cancel: "end this transfer; --watch and /transfers show the IDs"
         case .job: "who or what the placeholder is for; revoke: those of this job"
-        case .for: "how long the placeholder holds (90s, 30m, 12h, 7d; default: until it is revoked)"
+        case .for: "how long a placeholder holds, or a job learns (90s, 30m, 12h, 7d; default: until it is ended)"
+        case .allow:
+            "learn start: let through what the access rules deny to this client or user, for 1h or as --for says"
+        case .diff: "learn show: the difference to the rules in force"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }

@@ -1,8 +1,11 @@
+import Access
 import Glibc
+import Message
 import Passwords
 import Provisioning
+import TLS
 
-/// `larder passwd FILE USER [--delete]`
+/// `larder passwd FILE USER [--delete] [--digest [--realm NAME]]`, and with `--token` a token in place of a password
 func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.count == 2 else {
         throw UsageError("passwd takes a file and a user", hint: "larder passwd \(Command.passwd.synopsis)")
@@ -11,9 +14,22 @@ func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
     guard isUserName(user) else {
         throw UsageError("a user name cannot be empty or contain colons or control characters")
     }
+    if arguments.has(.token) { return try tokenCommand(path, user, arguments, console) }
+    for option in [Option.groups, .expires] where arguments.has(option) {
+        throw UsageError("\(option.long) is for tokens", hint: "add --token")
+    }
     do throws(PasswdFailure) {
         let text = try currentText(path, mustExist: arguments.has(.delete))
-        if arguments.has(.delete) {
+        if arguments.has(.digest) {
+            let realm = arguments[.realm] ?? DigestSettings().realm
+            let secrets = arguments.has(.delete) ? [] : try digestSecrets(of: user, realm, try newPassword(of: user))
+            guard let rest = digestFile(text, settingLinesOf: user, realm, to: secrets) else {
+                throw PasswdFailure("\(path) has no user \(user) of the realm \(realm)")
+            }
+            try write(rest, path)
+            console.print(
+                secrets.isEmpty ? "deleted \(user) from \(path)" : "set the password of \(user) in \(path)")
+        } else if arguments.has(.delete) {
             guard let rest = htpasswd(text, settingLineOf: user, to: nil) else {
                 throw PasswdFailure("\(path) has no user \(user)")
             }
@@ -59,7 +75,36 @@ func htpasswd(_ text: [UInt8], settingLineOf user: String, to hash: String?) -> 
     return lines.flatMap { $0 + [0x0A] }
 }
 
-private func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) -> [UInt8] {
+/// What a file of Digest keeps of a password (RFC 7616 §3.4.2): the lines of a user, without the name and the realm.
+private func digestSecrets(of user: String, _ realm: String, _ password: [UInt8]) throws(PasswdFailure) -> [String] {
+    guard !password.isEmpty else { throw PasswdFailure("the password is empty") }
+    guard !realm.isEmpty, isUserName(realm) else {
+        throw PasswdFailure("a realm cannot be empty or contain colons or control characters")
+    }
+    var secrets: [String] = []
+    for (function, name) in [(HashFunction.sha256, "SHA-256:"), (.md5, "")] {
+        // A system that forbids MD5 has the other one.
+        guard let digest = Digest.hash(function, Array("\(user):\(realm):".utf8) + password) else { continue }
+        secrets.append(name + String(decoding: hexadecimal(digest), as: UTF8.self))
+    }
+    return secrets
+}
+
+/// The text of a file of Digest in which the lines of a user of a realm are replaced, or removed if there are no secrets. Returns nil if they
+/// should be removed and there are none.
+func digestFile(_ text: [UInt8], settingLinesOf user: String, _ realm: String, to secrets: [String]) -> [UInt8]? {
+    let start = Array("\(user):\(realm):".utf8)
+    var lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
+    if lines.last?.isEmpty == true { lines.removeLast() }
+    let index = lines.firstIndex { $0.starts(with: start) }
+    guard !secrets.isEmpty || index != nil else { return nil }
+    lines.removeAll { $0.starts(with: start) }
+    lines.insert(
+        contentsOf: secrets.map { (start + Array($0.utf8))[...] }, at: min(index ?? lines.endIndex, lines.endIndex))
+    return lines.flatMap { $0 + [0x0A] }
+}
+
+func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) -> [UInt8] {
     do throws(FileError) {
         return try readFile(path)
     } catch {
@@ -68,7 +113,7 @@ private func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) 
     }
 }
 
-private func write(_ text: [UInt8], _ path: String) throws(PasswdFailure) {
+func write(_ text: [UInt8], _ path: String) throws(PasswdFailure) {
     do throws(FileError) {
         try replaceFile(path, with: text)
     } catch {

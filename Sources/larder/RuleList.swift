@@ -32,8 +32,17 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
         for rule in configuration.access.rules {
             json.object {
                 writeHead(rule.number, rule.line, rule.text, to: &$0)
-                $0.member("effect", rule.isAllow ? "allow" : "deny")
-                if case .deny(let reason?) = rule.effect { $0.member("reason", reason) }
+                switch rule.effect {
+                case .allow: $0.member("effect", "allow")
+                case .deny(let reason):
+                    $0.member("effect", "deny")
+                    if let reason { $0.member("reason", reason) }
+                case .redirect(let page):
+                    $0.member("effect", "redirect")
+                    $0.member("to", page)
+                }
+                if rule.isReport { $0.member("report", true) }
+                if let profile = rule.profile { $0.member("profile", profile.rawValue) }
                 $0.key("match")
                 write(rule.conditions.parts, to: &$0)
             }

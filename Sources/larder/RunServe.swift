@@ -23,6 +23,9 @@ func runServe(
     DescriptorLimit.raise()
     Proxy.limitArenas(for: configuration)
     if configuration.hasSecrets { hideMemory(console) }
+    // Before the first thread: both read and change the environment.
+    let manager = ServiceManager()
+    _ = InheritedSockets.all
     do {
         let pacFiles = PACFiles(fetch: fetchPAC)
         defer { pacFiles.close() }
@@ -42,13 +45,15 @@ func runServe(
             return ExitStatus.failed
         }
         proxy.shared.setAdminAddresses(admin.addresses)
+        proxy.shared.learning.open(learningDirectories(configuration)) { makeDirectories($0, mode: 0o700) }
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
-            pacFiles: pacFiles, reload: reload,
+            pacFiles: pacFiles, reload: reload, manager: manager,
             console: console)
         try control.watchSignals()
         if let line = setupLine(proxy.snapshot, at: proxy.addresses) { console.print(line) }
         console.print(readyLine(proxy))
+        control.sayReady()
         control.run()
         admin.close()
         return ExitStatus.done
@@ -67,6 +72,11 @@ func runServe(
         console.error("larder: \(error)")
         return ExitStatus.failed
     }
+}
+
+/// Where journals of jobs are tried to be kept, in this order.
+private func learningDirectories(_ configuration: Configuration) -> [String] {
+    configuration.learn.directory.map { [$0] } ?? LearnSettings.directories(environment: environmentVariable)
 }
 
 private func readyLine(_ proxy: Proxy) -> String {
@@ -97,11 +107,13 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || !credentials.isEmpty || !cookieJars.isEmpty || origins.contains { $0.tls?.identity != nil }
+        intercept.isOn || access.authentication.isRequired || listen.contains { $0.tls != nil } || !credentials.isEmpty
+            || !cookieJars.isEmpty
+            || origins.contains { $0.tls?.identity != nil }
     }
 }
 
-/// Keeps the authority's key, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
+/// Keeps the authority's key, what clients log in with, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
     console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
@@ -115,7 +127,9 @@ private final class Control {
     private let zonesWithoutDisk: [String]
     private let pacFiles: PACFiles
     private let reload: () -> ConfigurationReading
+    private let manager: ServiceManager
     private let console: Console
+    private var watchdogTimer: Timer?
     /// A configuration that was read, and waits for the PAC files of its URLs.
     private var pending: (number: UInt64, configuration: Configuration, reading: ConfigurationReading)?
     private var reloadCount: UInt64 = 0
@@ -124,8 +138,10 @@ private final class Control {
 
     init(
         proxy: Proxy, loop: EventLoop, administered: RunningProxy, zonesWithoutDisk: [String],
-        pacFiles: PACFiles, reload: @escaping () -> ConfigurationReading, console: Console
+        pacFiles: PACFiles, reload: @escaping () -> ConfigurationReading, manager: ServiceManager,
+        console: Console
     ) {
+        self.manager = manager
         self.proxy = proxy
         self.loop = loop
         self.administered = administered
@@ -144,16 +160,39 @@ private final class Control {
 
     func run() {
         administered.startSampling(on: loop)
+        let listeners = ListenerWatch(on: loop) { [proxy] in proxy.snapshot }
+        listeners.start()
+        feedWatchdog()
         let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
         secrets.start()
         let files = PACWatch(pacFiles, on: loop)
         files.start()
+        let authentication = AuthenticationWatch(on: loop, of: { [proxy] in proxy.snapshot }, fetch: fetchKeySet) {
+            [proxy] in proxy.adopt($0, for: $1)
+        }
+        authentication.start()
+        let lists = ListWatch(of: proxy, pacFiles, on: loop)
+        lists.start()
         loop.run()
+        lists.stop()
+        authentication.stop()
         files.stop()
         secrets.stop()
+        listeners.stop()
         administered.stopSampling()
-        for timer in [drainTimer, pollTimer] { if let timer { loop.timers.cancel(timer) } }
+        for timer in [drainTimer, pollTimer, watchdogTimer] { if let timer { loop.timers.cancel(timer) } }
         proxy.join()
+    }
+
+    func sayReady() { manager.ready(String(readyLine(proxy).dropFirst("larder ".count))) }
+
+    /// Twice as often as has to be. It says that this thread is alive, which reads signals and serves the admin listeners.
+    private func feedWatchdog() {
+        guard let interval = manager.watchdog else { return }
+        manager.signOfLife()
+        let timer = Timer { [unowned self] in feedWatchdog() }
+        watchdogTimer = timer
+        loop.timers.schedule(timer, after: interval / 2)
     }
 
     private func arrived(_ signal: CInt) {
@@ -169,6 +208,7 @@ private final class Control {
     /// Accepts no more connections. Ends when the running requests have ended, or after `timeouts.drain`.
     private func drain() {
         Diagnostics.info("stopping: waiting for running requests")
+        manager.stopping()
         proxy.drain()
         let limit = Timer { [unowned self] in
             proxy.stop()
@@ -188,10 +228,12 @@ private final class Control {
 
     /// Reads the configuration again. It takes effect when the PAC files that it fetches have come.
     private func reloadConfiguration() {
+        manager.reloading()
         var reading = reload()
         reading.chooseDisk(like: proxy.snapshot.configuration.cache)
         for error in reading.errors { console.error("larder: \(error)") }
         guard var configuration = reading.configuration else {
+            sayReady()
             return console.error("larder: warning: the old configuration stays in force")
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
@@ -209,6 +251,7 @@ private final class Control {
         // Another reload has begun since.
         guard let (_, configuration, reading) = pending, pending?.number == number else { return }
         pending = nil
+        defer { sayReady() }
         pacFiles.keep(answers)
         do throws(ProvisioningFault) {
             if configuration.hasSecrets { hideMemory(console) }

@@ -12,6 +12,7 @@ func statisticsTable(_ stats: JSONValue) -> String {
         if section == .bytes { table.ecosystems(stats["ecosystems"]?.elements ?? []) }
         if section == .memory { table.zones(stats["zones"]?.elements ?? []) }
     }
+    table.learning(stats["learning"]?.elements ?? [])
     return table.text
 }
 
@@ -44,6 +45,16 @@ private struct Table {
             let name = zone["name"]?.text ?? "?"
             if zones.count > 1 { section("Memory tier of zone \(name)", memoryFigures, zone) }
             section("Disk tier of zone \(name)", diskFigures, zone["disk"])
+        }
+    }
+
+    mutating func learning(_ jobs: [JSONValue]) {
+        guard !jobs.isEmpty else { return }
+        lines += ["", "Jobs that learn"]
+        for job in jobs {
+            let end = job["ends"]?.text.map { " until \($0)" } ?? ""
+            let allowance = job["allows"]?.flag == true ? ": what the access rules deny is let through" : ""
+            lines.append("  \(padded(job["job"]?.text ?? "?", 28))\(job["scope"]?.text ?? "")\(allowance)\(end)")
         }
     }
 

@@ -120,9 +120,31 @@ struct PrivateDestinationTests {
             [rule(.allow, host: ["*"]), rule(.deny(reason: nil), port: [80]), rule(.allow, address: ["10.0.0.0/8"])],
             "a.example", 80, "10.1.1.1", false
         ),
+        // A network of IPv6 names none of the IPv4 addresses inside it, unless all of it stands for them.
+        ([rule(.allow, address: ["2000::/3"])], "a.example", 80, "2002:a00:7::1", false),
+        ([rule(.allow, address: ["2002::/16"])], "a.example", 80, "2002:a00:7::1", true),
+        ([rule(.allow, address: ["64:ff9b::a00:7"])], "a.example", 80, "64:ff9b::a00:7", true),
+        ([rule(.allow, address: ["10.0.0.7"])], "a.example", 80, "64:ff9b::a00:7", false),
+        ([rule(.allow, address: ["169.254.169.254"])], "a.example", 80, "64:ff9b::a9fe:a9fe", false),
         // Metadata only by a rule that names it.
         ([rule(.allow, address: ["169.254.169.254"])], "a.example", 80, "169.254.169.254", true),
     ]
+    static let embedding: [String] = [
+        "64:ff9b::808:808", "2002:808:808::1", "2001:0:808:808::f7f7:f7f7", "::808:808", "::ffff:0:808:808",
+        "2a00:1450:4001::5efe:808:808", "::ffff:8.8.8.8", "8.8.8.8",
+    ]
+
+    @Test(arguments: embedding)
+    func `an address that is denied is denied in every form of IPv6 that stands for it`(_ text: String) {
+        let byAddress = policy([rule(.deny(reason: nil), address: ["8.8.8.0/24"])], default: .allow)
+        #expect(byAddress.mayDial(request("a.example"), address: ip(text))?.reason == .rule)
+        #expect(byAddress.mayDial(request("a.example"), address: ip("2a00:1450:4001::1")) == nil)
+        let literal = text.contains(":") ? "[\(text)]" : text
+        let byHost = policy([rule(.deny(reason: nil), host: ["8.8.8.8"])], default: .allow)
+        #expect(byHost.decide(request(literal), address: nil).summary == "deny 1 rule")
+        #expect(byAddress.decide(request(literal), address: nil).summary == "deny 1 rule")
+    }
+
     @Test(arguments: opening.indices) func `a rule that names an address opens that address alone`(_ index: Int) {
         let row = Self.opening[index]
         let denial = policy(row.rules).mayDial(request(row.host, port: row.port), address: ip(row.address))

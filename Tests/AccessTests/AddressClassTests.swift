@@ -53,6 +53,16 @@ struct AddressClassTests {
         // Teredo: server 8.8.8.8, then the client inverted: ~127.0.0.1, ~8.8.8.8.
         ("2001:0:808:808::80ff:fffe", .loopback), ("2001:0:808:808::f7f7:f7f7", .public),
         ("2001:0:7f00:1::f7f7:f7f7", .loopback),
+        // What gives credentials counts most: the server is private, the client is ~169.254.169.254.
+        ("2001:0:a00:1::5601:5601", .metadata), ("64:ff9b:1::169.254.169.254", .metadata),
+        // The prefixes of 48, 56 and 64 bits leave out bits 64 to 71 (RFC 6052 §2.2).
+        ("64:ff9b:1:a9fe:a9:fe00::", .metadata), ("64:ff9b:1:ff:ffa9:fe00::", .privateUse),
+        ("64:ff9b:1:a9:fe:a9fe::", .metadata), ("64:ff9b:1::a9:fea9:fe00:0", .metadata),
+        // ISATAP, in networks of every kind.
+        ("2a00:1450:4001::5efe:127.0.0.1", .loopback), ("2a00:1450:4001::200:5efe:10.0.0.1", .privateUse),
+        ("2a00:1450:4001::5efe:8.8.8.8", .public), ("fe80::5efe:169.254.169.254", .metadata),
+        ("fe80::5efe:8.8.8.8", .linkLocal), ("2001:db8::5efe:8.8.8.8", .documentation),
+        ("4000::5efe:8.8.8.8", .reserved), ("::8.8.8.8", .public), ("::ffff:0:8.8.8.8", .public),
     ]
     @Test(arguments: carried) func `an address that contains an IPv4 address has the class of that address`(
         _ text: String, _ expected: AddressClass

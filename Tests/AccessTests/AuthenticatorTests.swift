@@ -6,7 +6,9 @@ import Testing
 /// A scheme of two requests: the first one gets a second challenge, the second one names the client.
 private struct TwoSteps: AuthenticationScheme {
     let name = AuthenticationSchemeName.basic
-    let challenge = Array("Steps".utf8)
+    func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] {
+        [Array((failure == .stale ? "Steps again" : "Steps").utf8)]
+    }
 
     func examine(_ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials) -> AuthenticationStep? {
         switch attempt.credentials.map({ String(decoding: $0, as: UTF8.self) }) {
@@ -39,8 +41,11 @@ struct AuthenticatorTests {
 
     @Test func `a 407 offers every scheme in order`() {
         #expect(
-            String(decoding: Self.authenticator.challenge, as: UTF8.self)
-                == #"Basic realm="larder", charset="UTF-8", Steps"#)
+            Self.authenticator.challenges(at: .zero).map { String(decoding: $0, as: UTF8.self) }
+                == [#"Basic realm="larder", charset="UTF-8""#, "Steps"])
+        #expect(
+            Self.authenticator.challenges(at: .zero, after: .stale).map { String(decoding: $0, as: UTF8.self) }
+                == [#"Basic realm="larder", charset="UTF-8""#, "Steps again"])
     }
 
     static let rows: [(credentials: String?, decision: String)] = [
@@ -68,6 +73,8 @@ struct AuthenticatorTests {
         case .ask(let pending):
             switch pending.question {
             case .password(let credentials, let hash): "ask \(hash == nil ? "nobody" : credentials.user)"
+            case .signature: "ask signature"
+            case .negotiation: "ask negotiation"
             }
         }
     }
@@ -95,7 +102,7 @@ struct AuthenticatorTests {
     }
 
     @Test func `a client that fails too often waits`() {
-        var memory = VerifiedCredentialsTests.make { $0.failuresPerClientMax = 1 }
+        var memory = VerifiedCredentialsTests.make { $0.perSourceMax = 1 }
         memory.record(Self.eve, isValid: false, client: ip("192.0.2.1"), now: .seconds(100))
         #expect(
             Self.text(Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory)) == "refused(tooManyFailures)")
@@ -103,7 +110,8 @@ struct AuthenticatorTests {
 
     @Test func `an identity has its scheme and its lifetime`() throws {
         var memory = VerifiedCredentialsTests.make()
-        memory.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
+        memory.record(
+            Self.alice, storedAs: Self.hash, isValid: true, client: nil, now: .seconds(100))
         guard case .known(let alice, _) = Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory),
             case .known(let carol, _) = Self.authenticator.examine(Self.attempt("Steps two"), &memory)
         else {

@@ -77,10 +77,15 @@ struct VerifiedCredentialsTests {
     static let alice = BasicCredentials(user: "alice", password: Array("secret".utf8))
     static let wrong = BasicCredentials(user: "alice", password: Array("wrong".utf8))
     /// Not a digest, but tells its inputs apart.
-    static func make(_ change: (inout VerifiedCredentials.Bounds) -> Void = { _ in }) -> VerifiedCredentials {
+    static func make(
+        countMax: Int = 4096, _ change: (inout FailureCounts.Bounds) -> Void = { _ in }
+    ) -> VerifiedCredentials {
+        var failures = FailureCounts.Bounds()
+        change(&failures)
         var bounds = VerifiedCredentials.Bounds()
-        change(&bounds)
-        return VerifiedCredentials(bounds: bounds, digest: { $0.reversed() })
+        bounds.countMax = countMax
+        return VerifiedCredentials(
+            bounds: bounds, attempts: OwnAttempts(Attempts(FailureCounts(failures))), digest: { $0.reversed() })
     }
 
     @Test func `right credentials are accepted for a minute, wrong ones refused for two seconds`() {
@@ -104,7 +109,7 @@ struct VerifiedCredentialsTests {
     }
 
     @Test func `a client that fails too often has to wait, and other clients do not`() {
-        var known = Self.make { $0.failuresPerClientMax = 3 }
+        var known = Self.make { $0.perSourceMax = 3 }
         known.record(Self.alice, isValid: true, client: nil, now: .zero)
         for second in 0..<3 {
             #expect(
@@ -122,7 +127,7 @@ struct VerifiedCredentialsTests {
     }
 
     @Test func `the addresses of one IPv6 network count as one client`() {
-        var known = Self.make { $0.failuresPerClientMax = 1 }
+        var known = Self.make { $0.perSourceMax = 1 }
         known.record(Self.wrong, isValid: false, client: ip("2001:db8::1"), now: .zero)
         #expect(
             known.answer(for: Self.alice, client: ip("2001:db8::2"), now: .zero) == .tooManyFailures(wait: .seconds(10))
@@ -131,7 +136,7 @@ struct VerifiedCredentialsTests {
     }
 
     @Test func `the table never exceeds its bound, and drops the oldest entries first`() {
-        var known = Self.make { $0.countMax = 3 }
+        var known = Self.make(countMax: 3)
         let users = (0..<5).map { BasicCredentials(user: "user\($0)", password: []) }
         for (index, user) in users.enumerated() {
             known.record(user, isValid: true, client: nil, now: .seconds(index))

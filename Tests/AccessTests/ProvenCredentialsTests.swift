@@ -34,29 +34,28 @@ struct ProvenCredentialsTests {
         #expect(try Self.areIn([(.proxyAuthorization, Self.value)], second: second) == areIn)
     }
 
-    @Test func `an identity without an end and one of a whole connection are not kept`() {
+    @Test func `an identity without an end is not kept`() {
         let (value, hash) = (Array(Self.value.utf8)[...], SipHash(key: (1, 2)))
         #expect(ProvenCredentials(value, of: Identity(name: "a", scheme: .basic), hash) == nil)
-        let ofConnection = Identity(name: "a", scheme: .basic, expiry: .seconds(1), scope: .connection)
-        #expect(ProvenCredentials(value, of: ofConnection, hash) == nil)
     }
 }
 
 extension VerifiedCredentialsTests {
     @Test func `a wait begins with the last failure that is allowed, and is counted once`() {
-        var known = Self.make { $0.failuresPerClientMax = 2 }
+        var known = Self.make { $0.perSourceMax = 2 }
         let client = ip("192.0.2.1")
-        var begun: [Int] = []
+        var begun: [Bool] = []
         for second in 0..<4 {
             known.record(Self.wrong, isValid: false, client: client, now: .seconds(second))
-            begun.append(known.waitsBegun)
+            begun.append(known.takeBegunWait())
         }
-        #expect(begun == [0, 1, 1, 1])
-        #expect(known.wait(of: client, now: .seconds(4)) == .seconds(6))
-        #expect(known.wait(of: client, now: .seconds(10)) == nil)
-        #expect(known.wait(of: ip("192.0.2.2"), now: .seconds(4)) == nil)
+        #expect(begun == [false, true, false, false])
+        #expect(known.wait(of: client, as: nil, now: .seconds(4)) == .seconds(6))
+        #expect(known.wait(of: client, as: nil, now: .seconds(10)) == nil)
+        #expect(known.wait(of: ip("192.0.2.2"), as: nil, now: .seconds(4)) == nil)
         // The next window.
         for second in 10..<12 { known.record(Self.wrong, isValid: false, client: client, now: .seconds(second)) }
-        #expect(known.waitsBegun == 2)
+        let hasBegun = known.takeBegunWait()
+        #expect(hasBegun)
     }
 }

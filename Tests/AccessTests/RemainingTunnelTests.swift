@@ -1,4 +1,5 @@
 import Access
+import Rules
 import Testing
 
 @Suite("A tunnel may remain one where no rule looks inside")
@@ -58,5 +59,61 @@ struct RemainingTunnelTests {
         #expect(policy.intercept(byRule: 1) == nil)
         #expect(policy.intercept(byRule: nil) == nil)
         #expect(policy.intercept(byRule: 9) == nil)
+    }
+}
+
+@Suite("What a tunnel must carry that is passed on unread")
+struct TunnelTermsTests {
+    static let strict = TunnelTerms(.tls, namesHost: true)
+    static let recognised = TunnelTerms(.recognised, namesHost: true)
+    static let unnamed = TunnelTerms(.tls, namesHost: false)
+
+    static let rows: [(what: String, rules: [AccessRule], port: UInt16, by: Int?, expected: TunnelTerms)] = [
+        ("no rules", [], 443, nil, unnamed), ("no rules", [], 8443, nil, .anything),
+        ("a rule without a host", [rule(.allow, port: [443, 22])], 443, 1, unnamed),
+        ("a rule without a host", [rule(.allow, port: [443, 22])], 22, 1, .anything),
+        ("a rule for every host", [rule(.allow, host: ["*"])], 443, 1, unnamed),
+        ("a rule for an address", [rule(.allow, address: ["192.0.2.1"])], 443, 1, unnamed),
+        ("a rule for the host", [rule(.allow, host: ["a.test"])], 443, 1, strict),
+        ("a rule for the host", [rule(.allow, host: ["*.test"], port: [22])], 22, 1, recognised),
+        ("TLS on any port", [tunnel(.tls, rule(.allow, host: ["a.test"], port: [8443]))], 8443, 1, strict),
+        ("TLS on any port, by a rule without a host", [tunnel(.tls, rule(.allow, port: [8443]))], 8443, 1, unnamed),
+        ("anything", [tunnel(.any, rule(.allow, host: ["a.test"]))], 443, 1, .anything),
+        (
+            "anything elsewhere", [tunnel(.any, rule(.allow, host: ["b.test"])), rule(.allow, host: ["a.test"])], 443,
+            2,
+            strict
+        ),
+        // Another host would be denied, or allowed on other terms.
+        ("a host is denied before", [rule(.deny(reason: nil), host: ["b.test"]), rule(.allow)], 443, 2, strict),
+        ("a host is allowed before", [rule(.allow, host: ["b.test"]), rule(.allow)], 443, 2, strict),
+        ("a host is allowed behind", [rule(.allow), rule(.allow, host: ["b.test"])], 443, 1, unnamed),
+        ("a host is denied, and the default allows", [rule(.deny(reason: nil), host: ["b.test"])], 443, nil, strict),
+        (
+            "a host is denied on another port", [rule(.deny(reason: nil), host: ["b.test"], port: [80])], 443, nil,
+            unnamed
+        ),
+        (
+            "a host is denied to another user", [rule(.deny(reason: nil), host: ["b.test"], user: ["bob"])], 443, nil,
+            unnamed
+        ),
+        (
+            "a host with an address that is not known yet",
+            [rule(.deny(reason: nil), host: ["b.test"], address: ["192.0.2.1"])], 443, nil, strict
+        ),
+    ]
+
+    static func tunnel(_ protocols: TunnelProtocols, _ rule: AccessRule) -> AccessRule {
+        var rule = rule
+        rule.tunnel = protocols
+        return rule
+    }
+
+    @Test(arguments: rows) func `by the rule that decides, the port, and the rules for hosts`(
+        _ row: (what: String, rules: [AccessRule], port: UInt16, by: Int?, expected: TunnelTerms)
+    ) {
+        let tunnel = request("a.test", port: row.port, method: .connect, user: "ann")
+        let terms = policy(row.rules, default: row.by == nil ? .allow : nil).tunnelTerms(tunnel, allowedBy: row.by)
+        #expect(terms == row.expected, "\(row.what), port \(row.port)")
     }
 }

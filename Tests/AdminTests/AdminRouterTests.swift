@@ -5,6 +5,9 @@ import Message
 import Server
 import Testing
 import JSON
+import Learning
+import Access
+import Rules
 
 /// A proxy that remembers what it was asked to purge.
 final class ScriptedProxy: AdministeredProxy {
@@ -86,6 +89,45 @@ final class ScriptedProxy: AdministeredProxy {
         return explanation
     }
 
+    let started = Locked<[ActiveJob]>([])
+
+    /// The job nightly learns already, and there is no room for the job many.
+    func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String? {
+        if job.job == "nightly" { throw .running }
+        if job.job == "many" { throw .tooManyJobs }
+        started.withLock { $0.append(job) }
+        return job.job == "unsaved" ? "it is kept in memory only" : nil
+    }
+
+    func stopLearning(_ job: String) -> Bool { job == "nightly" }
+    func forgetJournal(of job: String) -> Bool { job == "nightly" }
+
+    var learning: ActiveJobs {
+        ActiveJobs([
+            ActiveJob(
+                job: "nightly", scope: JobScope(user: "builder"), allows: true,
+                endsAt: WallTime(secondsSinceEpoch: 1_000_003_600))
+        ])
+    }
+
+    func journals() -> [Journal] {
+        var journal = Journal(job: "nightly", scope: JobScope(user: "builder"))
+        journal.begin(journal.scope, allowing: true, at: now)
+        guard let host = DestinationHost("a.example".utf8) else { return [] }
+        journal.note(
+            Observation(
+                AccessRequest(
+                    client: nil, method: .get, destination: host, port: 80, isTunnel: false,
+                    pathAndQuery: Array("/file".utf8)[...]), .allowed), recipes: RecipePaths())
+        return [journal]
+    }
+
+    func journal(of job: String) -> (journal: Journal, difference: Difference)? {
+        journals().first { $0.job == job }.map {
+            ($0, Difference(of: $0, from: AccessPolicy(from: AccessSettings()), rules: []))
+        }
+    }
+
     static let transfer = TransferID(.fetch, worker: 1, place: ConnectionID(slot: 12, generation: 3))
     let cancelled = Locked<[TransferID]>([])
 
@@ -129,6 +171,86 @@ extension AdminResponse {
         var result: [UInt8] = []
         while let piece = pieces.next() { result += piece }
         return result
+    }
+}
+
+@Suite("Admin: learning")
+struct LearningRouteTests {
+    @Test func `a job begins with its scope and its end`() {
+        let proxy = ScriptedProxy()
+        let body = #"{"job":"build-1","client":"10.2.0.17","user":"ann","for":"30m"}"#
+        let answer = ask("POST", "/learn/start", body: body, proxy: proxy)
+        #expect(answer.status == 200)
+        #expect(
+            answer.text
+                == #"{"job":"build-1","scope":"client 10.2.0.17, user ann","allows":false,"ends":"2001-09-09T02:16:40Z"}"#
+                + "\n")
+        #expect(
+            proxy.started.withLock { $0 } == [
+                ActiveJob(
+                    job: "build-1", scope: JobScope(client: AddressRange("10.2.0.17"), user: "ann"),
+                    endsAt: WallTime(secondsSinceEpoch: 1_000_001_800))
+            ])
+    }
+
+    @Test func `what the rules deny is let through for an hour, if nobody says how long`() {
+        let proxy = ScriptedProxy()
+        #expect(
+            ask("POST", "/learn/start", body: #"{"job":"a","user":"ann","allow":"yes"}"#, proxy: proxy).status == 200)
+        let job = proxy.started.withLock { $0.first }
+        #expect(job?.allows == true && job?.endsAt == WallTime(secondsSinceEpoch: 1_000_003_600))
+    }
+
+    static let wrong: [(body: String, part: String)] = [
+        ("{}", "job"), (#"{"job":"a/b"}"#, "letters"), (#"{"job":"a","client":"nowhere"}"#, "address or a network"),
+        (#"{"job":"a","user":""}"#, "user"), (#"{"job":"a","for":"0"}"#, "span of time"),
+        (#"{"job":"a","x":"y"}"#, "x"),
+        (#"{"job":"a","allow":"yes"}"#, "needs"), (#"{"job":"a","allow":"no"}"#, "allow"),
+        (#"{"job":"a","client":"0.0.0.0/0","allow":"yes"}"#, "one client or a network"),
+        (#"{"job":"a","user":"ann","allow":"yes","for":"25h"}"#, "24h at most"), ("[]", "JSON object"),
+    ]
+    @Test(arguments: wrong) func `a body that is wrong is refused, and says why`(_ row: (body: String, part: String)) {
+        let proxy = ScriptedProxy()
+        let answer = ask("POST", "/learn/start", body: row.body, proxy: proxy)
+        #expect(answer.status == 400 && answer.text.contains(row.part), "\(answer.text)")
+        #expect(proxy.started.withLock { $0.isEmpty })
+    }
+
+    @Test func `a journal that is not saved is a warning, and no room is an error`() {
+        #expect(ask("POST", "/learn/start", body: #"{"job":"unsaved"}"#).text.contains("\"warning\":\"it is kept"))
+        #expect(ask("POST", "/learn/start", body: #"{"job":"nightly"}"#).status == 409)
+        #expect(ask("POST", "/learn/start", body: #"{"job":"many"}"#).status == 503)
+    }
+
+    @Test(arguments: ["/learn/stop", "/learn/forget"]) func `a job that is not there`(_ path: String) {
+        #expect(ask("POST", path, body: #"{"job":"nightly"}"#).status == 200)
+        #expect(ask("POST", path, body: #"{"job":"other"}"#).status == 404)
+        #expect(ask("POST", path, body: #"{"job":""}"#).status == 400)
+    }
+
+    @Test func `the list has the jobs, and show has their rules`() {
+        let list = ask("GET", "/learn").text
+        #expect(list.contains(#""job":"nightly","scope":"user builder","learning":true,"allows":true"#), "\(list)")
+        let shown = ask("GET", "/learn/show", query: "job=nightly")
+        #expect(shown.status == 200)
+        #expect(
+            shown.text.contains(
+                #""match":{"host":["a.example"],"port":["80"],"method":["GET"],"path":["/file"],"user":["builder"]}"#),
+            "\(shown.text)")
+        #expect(shown.text.contains(#""difference":{"missing":[],"superfluous":[],"denied":[]}"#))
+        #expect(ask("GET", "/learn/show", query: "job=other").status == 404)
+        #expect(ask("GET", "/learn/show", query: "").status == 400)
+        #expect(ask("GET", "/learn/show", query: "job=..%2Fx").status == 400)
+    }
+
+    @Test(arguments: [
+        ("POST", "/learn/start"), ("POST", "/learn/stop"), ("POST", "/learn/forget"), ("GET", "/learn"),
+        ("GET", "/learn/show"),
+    ])
+    func `over TCP all of it needs the token`(_ row: (method: String, path: String)) {
+        let body = #"{"job":"nightly"}"#
+        #expect(ask(row.method, row.path, door: .tcp, body: body).status == 401)
+        #expect(ask(row.method, row.path, door: .tcp, body: body, token: nil).status == 403)
     }
 }
 

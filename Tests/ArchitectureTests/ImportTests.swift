@@ -102,7 +102,7 @@ struct ManifestTests {
     }
 
     @Test func `the manifest is read right`() throws {
-        #expect(try Self.dependencies(of: "Transaction") == ["Message", "Rules", "Caching", "Access"])
+        #expect(try Self.dependencies(of: "Transaction") == ["Message", "Rules", "Caching", "Access", "Limiting"])
         #expect(try Self.dependencies(of: "Message") == [])
         #expect(try Self.dependencies(of: "Framing") == ["Message"])
         #expect(try #require(try Self.dependencies(of: "Server")).contains("EventLoop"))

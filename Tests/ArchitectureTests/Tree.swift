@@ -57,8 +57,9 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 /// The rooms, as docs/architecture.md draws them.
 enum Rooms {
     static let core: Set<String> = [
-        "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting",
+        "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Routing", "Transaction",
+        "Forwarding",
+        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting", "Limiting", "Tokens",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",

@@ -181,7 +181,7 @@ struct HandlingOfPathsTests {
         ([rule(1, host: "b.example", path: "/x"), rule(2, path: "*/never/*")], [], "0 */never/*"),
         ([rule(1, path: "/a/*"), rule(2, host: "a.example"), rule(3, path: "/b")], [], "2 /a/*"),
         ([rule(1, path: "/a"), rule(2, path: "/b")], [rule(3, host: "a.example", path: "/c")], "0 /a /b /c"),
-        ([rule(1, path: "/a")], [rule(2, host: "*.example"), rule(3, host: "a.example", path: "/c")], "2 /a /c"),
+        ([rule(1, path: "/a")], [rule(2, host: "*.example"), rule(3, host: "a.example", path: "/c")], "2 /a"),
         ([rule(1, host: "b.example", type: "text/html")], [], "0"),
         ([rule(1, type: "text/html")], [], nil),
         ([rule(1, path: "/a", type: "text/html"), rule(2)], [], nil),

@@ -45,7 +45,7 @@ struct PagesTests {
         #expect(Pages().answer(name, place: Self.place) == .noAuthority)
     }
 
-    @Test(arguments: [Pages.Name.setupScript, .proxyConfiguration])
+    @Test(arguments: [Pages.Name.setupScript, .proxyConfiguration, .autoDiscovery])
     func `pages that name the proxy need its place, and no authority`(_ name: Pages.Name) throws {
         #expect(Pages().answer(name, place: nil) == .noPlace)
         #expect(text(try page(name, of: Pages()).body).contains("proxy.example.org:3128"))
@@ -62,6 +62,7 @@ struct PagesTests {
         let script = text(try page(.proxyConfiguration).body)
         #expect(script.contains("return \"PROXY proxy.example.org:3128\";"))
         #expect(script.contains("host === \"localhost\""))
+        #expect(text(try page(.autoDiscovery).body) == script)
     }
 }
 

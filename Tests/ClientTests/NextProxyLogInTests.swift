@@ -23,7 +23,7 @@ struct NextProxyLogInTests {
                 ? .digest(user: "fleet", password: "right") : .basic(user: "fleet", password: "right"))
         let larder = try await Larder.start(
             in: place,
-            access: "access: { rules: [ allow: { host: [ 127.0.0.1, \(name) ], port: [ 1-65535 ] } ] }",
+            access: "access: { rules: [ allow: { host: [ 127.0.0.1, \(name) ], port: [ 1-65535 ], tunnel: any } ] }",
             more: """
                 tls: { ca_file: \(tls.certificate) }
                 credentials: [ { name: corp, scheme: \(scheme), user: fleet, password: \(password) } ]
@@ -141,7 +141,8 @@ struct NextProxyLogInTests {
             try place.write("www/file", "from the origin".utf8)
             let socks = try await Microsocks.start(in: place, user: "fleet", password: "right")
             let larder = try await Larder.start(
-                in: place, access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ] } ] }",
+                in: place,
+                access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ], tunnel: any } ] }",
                 more: """
                     credentials: [ { name: corp, scheme: basic, user: fleet, password: \(password) } ]
                     routes: [ { via: "socks5://127.0.0.1:\(socks.port)", credential: corp } ]

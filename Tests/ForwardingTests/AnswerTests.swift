@@ -186,7 +186,7 @@ struct ErrorResponseTests {
         var out: [UInt8] = []
         ErrorResponse(
             refusal, to: received, uri: Array("http://h/<a>".utf8), denial: denial,
-            challenge: Array("Basic realm=\"x\"".utf8), forwardReason: forwardReason
+            challenges: [Array("Basic realm=\"x\"".utf8)], forwardReason: forwardReason
         ).append(isHead: false, persists: true, date: now, to: &out)
         return text(out)
     }
@@ -278,7 +278,7 @@ struct ErrorResponseTests {
             var out: [UInt8] = []
             ErrorResponse(
                 .accessDenied, to: try request(line, "Host: h:443"), uri: [],
-                denial: Denial(rule: 1, reason: .rule, text: reason), challenge: nil, forwardReason: nil
+                denial: Denial(rule: 1, reason: .rule, text: reason), forwardReason: nil
             ).append(isHead: false, persists: false, date: now, to: &out)
             return String(text(out).prefix { $0 != "\r\n" })
         }
@@ -459,5 +459,23 @@ struct AccessLogLineTests {
         #expect(text(bytes).contains("\"uri\":\"a\\\"b\\\\c\\u000d\\u000a\\u007f\""))
         #expect(text(bytes).hasPrefix("{\"time\":\"1970-01-01T00:00:00.000Z\""))
         #expect(bytes.count { $0 == 0x0A } == 1)
+    }
+}
+
+@Suite("RFC 9110 §11.7.3 Proxy-Authentication-Info")
+struct AuthenticationReplyTests {
+    static let rows: [(reply: AuthenticationReply, line: String)] = [
+        (.information(Array("rspauth=\"0\"".utf8)), "Proxy-Authentication-Info: rspauth=\"0\"\r\n"),
+        (.challenge(Array("Negotiate AA==".utf8)), "Proxy-Authenticate: Negotiate AA==\r\n"),
+    ]
+    @Test(arguments: rows) func `the field follows the status line of the final head`(
+        _ row: (reply: AuthenticationReply, line: String)
+    ) {
+        var bytes = Array("HTTP/1.1 103 Early Hints\r\n\r\n".utf8)
+        let start = bytes.count
+        bytes += Array("HTTP/1.1 200 OK\r\nDate: x\r\n\r\nbody\r\n".utf8)
+        row.reply.insert(intoHeadAt: start, of: &bytes)
+        #expect(
+            text(bytes) == "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\(row.line)Date: x\r\n\r\nbody\r\n")
     }
 }

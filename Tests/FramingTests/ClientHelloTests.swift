@@ -18,6 +18,8 @@ struct ClientHelloTests {
         return [0, 16] + vector(vector(list, lengthBytes: 2), lengthBytes: 2)
     }
 
+    static func encrypted(_ content: [UInt8]) -> [UInt8] { [0xFE, 0x0D] + vector(content, lengthBytes: 2) }
+
     static func body(_ extensions: [UInt8]?, suites: [UInt8] = [0x13, 0x01], compression: [UInt8] = [0]) -> [UInt8] {
         [3, 3] + [UInt8](repeating: 7, count: 32) + vector([1, 2, 3], lengthBytes: 1) + vector(suites, lengthBytes: 2)
             + vector(compression, lengthBytes: 1) + (extensions.map { vector($0, lengthBytes: 2) } ?? [])
@@ -50,6 +52,19 @@ struct ClientHelloTests {
             "a name with a NUL is handed on as it is", body(serverName([0x61, 0, 0x62])),
             .complete(ClientHello(serverName: [0x61, 0, 0x62]))
         ),
+        (
+            "an encrypted hello, or random bytes like one", body(usual + encrypted([0, 0, 1, 0, 1, 9, 0, 0, 0, 0])),
+            .complete(ClientHello(serverName: name, protocols: whole.protocols, encryptedHello: .outer))
+        ),
+        (
+            "the hello that was encrypted", body(encrypted([1]) + serverName([1])),
+            .complete(ClientHello(serverName: [1], encryptedHello: .inner))
+        ),
+        ("two encrypted hellos", body(encrypted([0, 1]) + encrypted([0, 1])), .malformed),
+        ("an encrypted hello without a type", body(encrypted([])), .malformed),
+        ("an encrypted hello without content", body(encrypted([0])), .malformed),
+        ("an encrypted hello of another type", body(encrypted([2, 0])), .malformed),
+        ("bytes behind the type of an inner hello", body(encrypted([1, 0])), .malformed),
         ("bytes behind the extensions", body(usual) + [0], .malformed),
         ("two names", body(serverName(name) + serverName(name)), .malformed),
         ("two lists of protocols", body(protocols(["a"]) + protocols(["a"])), .malformed),

@@ -51,14 +51,15 @@ struct InterceptionPolicyTests {
 
     @Test(arguments: rows) func `a listed tunnel remains one only where nothing is lost`(_ row: Row) throws {
         let host = try Self.host("one.test")
+        let terms = TunnelTerms(.recognised, namesHost: true)
         let decision = try Self.policy(refused: row.use).decide(
             .init(
-                host: host, rule: nil, mayRemainTunnel: row.mayRemain, isCertifiable: row.isCertifiable,
+                host: host, rule: nil, mayRemainTunnel: row.mayRemain, terms: terms, isCertifiable: row.isCertifiable,
                 isRefused: row.isRefused))
         let expected: InterceptionPolicy.Decision =
             switch row.expected {
             case .remain: .remain
-            case .open: .open(TunnelTarget(host: host, mayRemainTunnel: row.mayRemain))
+            case .open: .open(TunnelTarget(host: host, terms: terms, use: .open(mayRemain: row.mayRemain)))
             case .deny: .deny
             }
         #expect(decision == expected)
@@ -66,7 +67,8 @@ struct InterceptionPolicyTests {
 
     @Test func `a host that is not listed remains a tunnel, whatever else holds`() throws {
         let question = InterceptionPolicy.Question(
-            host: try Self.host("two.test"), rule: nil, mayRemainTunnel: false, isCertifiable: false, isRefused: false)
+            host: try Self.host("two.test"), rule: nil, mayRemainTunnel: false, terms: .anything, isCertifiable: false,
+            isRefused: false)
         #expect(try Self.policy().decide(question) == .remain)
     }
 }

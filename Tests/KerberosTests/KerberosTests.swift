@@ -109,6 +109,65 @@ struct KerberosTests {
     }
 }
 
+/// What the proxy does with the tokens of its clients.
+@Suite("RFC 4559 Negotiate, accepted", .enabled(if: KerberosRealm.isInstalled, "package krb5-kdc"))
+struct AcceptorTests {
+    private static func token(for host: String = "origin.example") throws -> (SecurityContext, [UInt8]) {
+        let credential = try InitiatorCredential(.password(KerberosTests.password, principal: "fleet"))
+        let context = try SecurityContext(service: "HTTP", host: host, credential, channelBindings: nil)
+        return (context, try context.step(nil).token)
+    }
+
+    @Test func `a token names its client, once`() async {
+        await #expect(processExitsWith: .success) {
+            try withRealm { realm in
+                let keytab = try realm.keytab("service", of: "HTTP/origin.example")
+                for principal in [nil, "HTTP/origin.example@LARDER.EXAMPLE"] {
+                    let acceptor = try AcceptorCredential(keytab: keytab, principal: principal)
+                    let (initiator, token) = try AcceptorTests.token()
+                    let context = AcceptorContext(acceptor)
+                    let (reply, client) = try context.step(token)
+                    #expect(client?.principal == "fleet@LARDER.EXAMPLE")
+                    // A day, and the five minutes that clocks may be apart.
+                    #expect((1...86_700).contains(client?.lifetime ?? 0))
+                    // The proxy proves itself as well.
+                    #expect(try initiator.step(reply).isComplete)
+                    // Who has heard the token cannot use it.
+                    let replayed = failureOf { _ = try AcceptorContext(acceptor).step(token) }
+                    #expect(replayed?.step == .context, "\(replayed?.text ?? "it was accepted")")
+                }
+            }
+        }
+    }
+
+    @Test func `other keys, other services and what is no token of Kerberos are refused`() async {
+        await #expect(processExitsWith: .success) {
+            try withRealm { realm in
+                try realm.add("HTTP/other.example")
+                let keytab = try realm.keytab("service", of: "HTTP/origin.example", "HTTP/other.example")
+                let other = try realm.keytab("other", of: "HTTP/other.example")
+                let (_, token) = try AcceptorTests.token()
+                for acceptor in [
+                    try AcceptorCredential(keytab: other, principal: nil),
+                    try AcceptorCredential(keytab: keytab, principal: "HTTP/other.example@LARDER.EXAMPLE"),
+                ] {
+                    #expect(failureOf { _ = try AcceptorContext(acceptor).step(token) }?.step == .context)
+                }
+                let acceptor = try AcceptorCredential(keytab: keytab, principal: nil)
+                // SPNEGO that offers NTLM alone (1.3.6.1.4.1.311.2.2.10).
+                let ntlm: [UInt8] = [
+                    0x60, 0x1C, 0x06, 0x06, 0x2B, 0x06, 0x01, 0x05, 0x05, 0x02, 0xA0, 0x12, 0x30, 0x10, 0xA0, 0x0E,
+                    0x30,
+                    0x0C, 0x06, 0x0A, 0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A,
+                ]
+                for received in [[0x60], Array("NTLMSSP\0".utf8), ntlm, [UInt8](repeating: 0xA1, count: 4000)] {
+                    #expect(failureOf { _ = try AcceptorContext(acceptor).step(received) }?.step == .context)
+                }
+            }
+        }
+    }
+}
+
 /// Runs `body` in a realm with a user and a service. Ends the process with an error if it throws.
 private func withRealm(_ body: (KerberosRealm) throws -> Void) throws {
     let directory = try makeTemporaryDirectory("larder-realm")

@@ -36,7 +36,8 @@ struct DestinationHostTests {
     static let refused = [
         "", ".", "..", "a..b", ".a", "a b", "a/b", "a@b", "a:b", "a%2eb", "127.0.0.1%00", "%31%32%37.0.0.1", "a\u{0}b",
         "１２７.0.0.1", "bücher.example", "256.256.256.256", "127.0.0.1.5", "1.2.3.4.5", "0x7f.0.0.0x100", "example.0x1",
-        "127.0.0.1..", "[::1", "::1]", "[127.0.0.1]", "[fe80::1%25eth0]", "[]", "a*b", "*", "099.0.0.1",
+        "127.0.0.1..", "[::1", "::1]", "[127.0.0.1]", "[fe80::1%25eth0]", "[]", "a*b", "*", "099.0.0.1", "a~b",
+        "a,b", "a;b", "a&b", "a\u{1}", "a\t", String(repeating: "abcdefghi.", count: 25) + "test",
         String(repeating: "a", count: 64) + ".org",
     ]
     @Test(arguments: refused) func `is no host`(_ text: String) { #expect(DestinationHost(text.utf8) == nil) }

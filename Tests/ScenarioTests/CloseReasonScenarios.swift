@@ -1,8 +1,10 @@
 import Access
 import Foundation
+import Limiting
+import Message
 import ProgramUnderTest
 import Rules
-import Server
+@testable import Server
 import Settings
 import TLS
 import Testing
@@ -42,7 +44,26 @@ extension CloseReason {
                 configure: { configuration, _ in configuration.access.privateDestinations = .deny },
                 play: { try $0.refused("CONNECT h.test:22 HTTP/1.1\r\nHost: h.test:22\r\n\r\n", 403) })
         case .tlsNotOffered: .greeting([0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0, 0, 1, 0])
-        case .protocolNotOffered: .greeting([0x05, 0x01, 0x00])
+        case .protocolNotOffered: .greeting(Array("PRI * HTTP/2.0\r\n\r\n".utf8))
+        case .tlsRequired:
+            .greeting(Array("GET".utf8)) { configuration, files in
+                var tls = try files.listenerTLS(try MadeCertificate(for: "IP:127.0.0.1"))
+                tls.isRequired = true
+                configuration.secure(tls)
+            }
+        case .proxyHeaderUntrusted: .greeting(Array("PROXY UNKNOWN\r\n".utf8))
+        case .proxyHeaderMissing:
+            .greeting(Array("GET".utf8)) { configuration, _ in configuration.trustLoopback() }
+        case .proxyHeaderMalformed:
+            .greeting(Array("PROXY x\r\n".utf8), isAnswered: false) { configuration, _ in
+                configuration.trustLoopback()
+            }
+        // A ClientHello of a version that nobody speaks any more.
+        case .proxyHandshakeFailed:
+            .greeting([0x16, 3, 0, 0, 4, 1, 0, 0, 0]) { configuration, files in
+                configuration.secure(try files.listenerTLS(try MadeCertificate(for: "IP:127.0.0.1")))
+            }
+        case .clientCertificateRefused: .withoutCertificate
         case .malformedHello: .inTunnel { try $0.write([0x16, 3, 1, 0, 4, 2, 0, 0, 0]) }
         case .helloTimeout:
             .inTunnel {
@@ -51,6 +72,8 @@ extension CloseReason {
                 $0.limits.helloTimeout = .milliseconds(100)
             }
         case .serverNameMismatch: .inTunnel { wire in try Ending.secure(wire, name: "other.test") }
+        case .serverNameMissing: .inPassedTunnel { try $0.write(HelloBytes().bytes) }
+        case .tlsMissing: .inPassedTunnel { try $0.write(Array("GET / HTTP/1.1\r\n".utf8)) }
         case .protocolNotOpened:
             .inTunnel {
                 try $0.write(Array("SSH-2.0-test\r\n".utf8))
@@ -66,7 +89,22 @@ extension CloseReason {
         case .endOfBody: .endOfBody
         case .answerIncomplete: .answerIncomplete
         case .answerDamaged: .answerDamaged
-        case .tooManyClients: .tooManyClients
+        case .answerTooLong: .answerTooLong
+        case .tooManyClients: .tooMany { $0.limits.clientsMax = 1 }
+        case .tooManyOfClient:
+            .tooMany {
+                $0.limitPlan = LimitPlan([LimitRule(name: "one", RuleConditions(), LimitTerms(connections: 1))])
+            }
+        case .overloaded:
+            Ending { s in
+                s.origin.expects("GET /a").replies(200, body: "a")
+                let client = try s.client()
+                try client.get("/a")
+                let levels = (OverloadPolicy.Level(used: 96, limit: 100), OverloadPolicy.Level(used: 1, limit: 100))
+                s.proxy.shared.overload.assume(memory: levels.1, descriptors: levels.0)
+                try client.expectClosed()
+                return client
+            }
         case .draining: .draining
         case .stopped: .stopped
         }
@@ -83,7 +121,8 @@ struct CloseReasonScenarios {
                 try s.stat(.closes, reason.name) == 1
             }
             // Each connection has one reason; those that are refused at once are not counted as accepted, nor as closed.
-            let refused = reason == .tooManyClients ? s.count(.clientConnectionsRefused) : 0
+            let refused =
+                reason == .tooManyClients || reason == .tooManyOfClient ? s.count(.clientConnectionsRefused) : 0
             // A connection's reason is counted first, and the connection when it is forgotten.
             try s.eventually("one reason per closed connection: \(s.count(.clientConnectionsClosed)) closed") {
                 CloseReason.allCases.reduce(0) { $0 + s.closes($1) } == s.count(.clientConnectionsClosed) + refused
@@ -181,16 +220,33 @@ extension Ending {
         configure: { configuration, _ in
             configuration.access.rules = [AccessRule(effect: .deny(reason: "not today"), number: 1)]
         },
-        play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n", 403) })
+        play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n", 403) })
 
-    fileprivate static func greeting(_ bytes: [UInt8]) -> Ending {
-        Ending(isLogged: true) { s in
+    fileprivate static func greeting(
+        _ bytes: [UInt8], isAnswered: Bool = true,
+        configure: @escaping @Sendable (inout Configuration, Scenario.Files) throws -> Void = { _, _ in }
+    ) -> Ending {
+        Ending(configure: configure, isLogged: true) { s in
             let client = try s.client()
             try client.wire.write(bytes)
-            #expect(try !client.reader.some().isEmpty)
+            #expect(try client.reader.some().isEmpty == !isAnswered)
             client.wire.finishWriting()
             return client
         }
+    }
+
+    /// A client that is asked for a certificate, and has none.
+    fileprivate static let withoutCertificate = Ending(
+        configure: { configuration, files in
+            configuration.secure(
+                try files.listenerThatAsks(try MadeCertificate(for: "IP:127.0.0.1"), .required))
+        }, isLogged: true
+    ) { s in
+        let client = try s.client()
+        let path = s.directory.appendingPathComponent("listener.pem").path
+        try client.wire.secure(try TLSClientContext(authorities: .file(path)), name: "127.0.0.1")
+        #expect(throws: Wire.TLSProblem.self) { try client.reader.some() }
+        return client
     }
 
     /// A client that does something in a tunnel to a host that is opened.
@@ -205,6 +261,23 @@ extension Ending {
             }, isLogged: true,
             play: { s in
                 let client = try s.tunnel(to: "h.test:443")
+                try act(client.wire)
+                return client
+            })
+    }
+
+    /// A client that does something in a tunnel to a host that a rule names.
+    fileprivate static func inPassedTunnel(_ act: @escaping @Sendable (Wire) throws -> Void) -> Ending {
+        Ending(
+            configure: { configuration, files in
+                configuration.dns.hosts = [DNSEntry(name: "h.test", values: [IPAddress(v4: 0x7F00_0001)])]
+                var conditions = RuleConditions()
+                conditions.hosts = [HostPattern("h.test")!]
+                conditions.ports = [files.origin.port...files.origin.port]
+                configuration.access.rules = [AccessRule(effect: .allow, conditions: conditions, number: 1)]
+            }, isLogged: true,
+            play: { s in
+                let client = try s.tunnel(to: "h.test:\(s.origin.port)")
                 try act(client.wire)
                 return client
             })
@@ -286,15 +359,32 @@ extension Ending {
             return slow
         })
 
-    fileprivate static let tooManyClients = Ending(
-        configure: { configuration, _ in configuration.limits.clientsMax = 1 },
+    fileprivate static let answerTooLong = Ending(
+        configure: { configuration, _ in
+            configuration.limitPlan = LimitPlan([
+                LimitRule(name: "small", RuleConditions(), LimitTerms(responseBody: 3))
+            ])
+        }, isLogged: true,
         play: { s in
-            s.origin.expects("GET /a").replies(200, body: "a")
-            let first = try s.client()
-            try first.get("/a")
-            try s.client().expectClosed()
-            return first
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n")
+            let client = try s.client()
+            let answer = try client.get("/a")
+            #expect(!answer.isWhole && answer.text == "fou", "\(answer)")
+            return client
         })
+
+    fileprivate static func tooMany(_ limit: @escaping @Sendable (inout Configuration) -> Void) -> Ending {
+        Ending(
+            configure: { configuration, _ in limit(&configuration) },
+            play: { s in
+                s.origin.expects("GET /a").replies(200, body: "a")
+                let first = try s.client()
+                try first.get("/a")
+                try s.client().expectClosed()
+                return first
+            })
+    }
 
     fileprivate static let draining = Ending { s in
         let (asked, go) = (Gate("the origin was asked"), Gate("the origin may answer"))

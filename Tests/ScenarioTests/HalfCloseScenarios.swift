@@ -125,14 +125,16 @@ struct CloseScenarios {
         (
             "HTTP/2", Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8), Array("HTTP/1.1 505".utf8), .protocolNotOffered
         ),
-        ("PROXY", Array("PROXY UNKNOWN\r\n".utf8), Array("HTTP/1.1 505".utf8), .protocolNotOffered),
+        ("PROXY", Array("PROXY UNKNOWN\r\n".utf8), Array("HTTP/1.1 403".utf8), .proxyHeaderUntrusted),
     ]
 
     @Test(arguments: greetings)
     func `a protocol that is not offered is refused in its own terms`(
         how: (what: String, bytes: [UInt8], reply: [UInt8], reason: CloseReason)
     ) throws {
-        try scenario { s in
+        try scenario { configuration, _ in
+            configuration.listen[0].protocols = [.http1]
+        } _: { s in
             let client = try s.client()
             try client.wire.write(how.bytes)
             #expect(try client.reader.bytes(how.reply.count) == how.reply)

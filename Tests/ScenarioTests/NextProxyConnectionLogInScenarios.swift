@@ -1,3 +1,4 @@
+import Access
 import Credentials
 import Foundation
 import Message
@@ -56,7 +57,7 @@ private func withOneWorker(_ play: (Scenario) throws -> Void) throws {
 struct NextProxyTunnelLogInScenarios {
     @Test func `all messages go over one connection, which becomes the tunnel`() throws {
         try withOneWorker { s in
-            try s.adoptConnectionLogIns(at: s.proxy())
+            try s.adoptConnectionLogIns(at: s.proxy()) { $0.access.rules = [.anyTunnel] }
             s.origin.expects("CONNECT a.example:443", "!Proxy-Authorization").replies(407, asks, body: "who?")
             s.origin.expects("CONNECT a.example:443", beginning).replies(407, continues, body: "prove it")
             s.origin.expects("CONNECT a.example:443", "Proxy-Authorization").sends("HTTP/1.1 200 OK\r\n\r\n").echoes()
@@ -406,7 +407,7 @@ struct NextProxyRequestLogInScenarios {
 
     @Test func `the next route gets nothing of the log-in`() throws {
         try withOneWorker { s in
-            try s.adoptConnectionLogIns(at: s.proxy(), then: .direct)
+            try s.adoptConnectionLogIns(at: s.proxy(), then: .direct) { $0.access.rules = AccessRule.directToo }
             let url = s.origin.url("/a")
             s.origin.expects("GET \(url)", "!Proxy-Authorization").replies(407, asks)
             s.origin.expects("GET \(url)", beginning).replies(407, continues, "Connection: close").closes()

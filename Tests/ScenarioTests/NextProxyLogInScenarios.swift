@@ -1,3 +1,4 @@
+import Access
 import Credentials
 import Message
 import Routing
@@ -178,7 +179,7 @@ struct NextProxyLogInScenarios {
 
     @Test func `a challenge to CONNECT is answered over the same connection`() throws {
         try withOneWorker { s in
-            try s.adopt(s.proxy())
+            try s.adopt(s.proxy()) { $0.access.rules = [.anyTunnel] }
             s.origin.expects("CONNECT a.example:443", "!Proxy-Authorization").replies(407, challenge, body: "who?")
             s.origin.expects("CONNECT a.example:443", "Proxy-Authorization").sends("HTTP/1.1 200 OK\r\n\r\n").echoes()
             let client = try s.client()
@@ -270,7 +271,9 @@ struct NextProxyLogInScenarios {
         _ method: String
     ) throws {
         try withOneWorker { s in
-            try s.adopt(s.proxy(), then: .direct, schemes: [.basic], isUnasked: true)
+            try s.adopt(s.proxy(), then: .direct, schemes: [.basic], isUnasked: true) {
+                $0.access.rules = AccessRule.directToo
+            }
             let target = method == "GET" ? s.origin.url("/a") : s.origin.authority
             s.origin.expects("\(method) \(target)", basic).replies(407, basicChallenge)
             if method == "GET" {
@@ -313,7 +316,7 @@ struct NextProxyLogInScenarios {
 
     @Test func `a 407 of the origin inside a tunnel is none of the proxy's`() throws {
         try withOneWorker { s in
-            try s.adopt(s.proxy(), schemes: [.basic], isUnasked: true)
+            try s.adopt(s.proxy(), schemes: [.basic], isUnasked: true) { $0.access.rules = [.anyTunnel] }
             s.origin.expects("CONNECT a.example:443", basic).sends("HTTP/1.1 200 OK\r\n\r\n").echoes()
             let client = try s.client()
             try client.ask("CONNECT", "a.example:443")

@@ -27,6 +27,21 @@ extension Scenario {
     }
 }
 
+extension AccessRule {
+    /// Tunnels carry what a script sends, which is not TLS.
+    static let anyTunnel = AccessRule(effect: .allow, tunnel: .any, number: 1)
+
+    /// The scripted origin may be reached directly as well, although it is the next proxy.
+    static let directToo: [AccessRule] = {
+        var conditions = RuleConditions()
+        conditions.addresses = [AddressRange(IPAddress(v4: 0x7F00_0001))]
+        return [
+            AccessRule(effect: .allow, conditions: conditions, tunnel: .any, number: 1),
+            AccessRule(effect: .allow, tunnel: .any, number: 2),
+        ]
+    }()
+}
+
 @Suite("Next proxies")
 struct NextProxyScenarios {
     @Test func `a request in plain text goes out in absolute-form, with the proxy's own log-in`() throws {
@@ -74,7 +89,7 @@ struct NextProxyScenarios {
 
     @Test func `CONNECT goes through the proxy, and what comes at once is not lost`() throws {
         try scenario { s in
-            try s.adopt(routes: s.nextProxy(user: "me", password: "secret"))
+            try s.adopt(routes: s.nextProxy(user: "me", password: "secret")) { $0.access.rules = [.anyTunnel] }
             s.origin.expects(
                 "CONNECT a.example:443", "Host: a.example:443", "Proxy-Authorization: Basic bWU6c2VjcmV0"
             ).sends("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhello").echoes()
@@ -131,7 +146,7 @@ struct NextProxyScenarios {
     @Test func `a demand for credentials is not passed on to the client, and the proxy comes last then`() throws {
         try scenario { s in
             let proxy = s.nextProxy(user: "me", password: "wrong")
-            try s.adopt(routes: proxy, .direct)
+            try s.adopt(routes: proxy, .direct) { $0.access.rules = AccessRule.directToo }
             s.origin.expects("GET http://127.0.0.1:\(s.origin.authority.split(separator: ":")[1])/a")
                 .replies(407, "Proxy-Authenticate: Basic realm=\"next\"", body: "no")
             s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, "Cache-Control: no-store", body: "directly")

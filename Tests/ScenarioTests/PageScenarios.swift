@@ -29,7 +29,7 @@ struct PageScenarios {
     static let rows: [(path: String, type: String)] = [
         ("/ca.pem", "application/x-x509-ca-cert"), ("/ca-bundle.pem", "application/x-pem-file"),
         ("/truststore.jks", "application/x-java-keystore"), ("/setup.sh", "text/x-shellscript; charset=utf-8"),
-        ("/proxy.pac", "application/x-ns-proxy-autoconfig"),
+        ("/proxy.pac", "application/x-ns-proxy-autoconfig"), ("/wpad.dat", "application/x-ns-proxy-autoconfig"),
     ]
     @Test(arguments: rows) func `a page has its type, its length, an entity tag, and is always asked for again`(
         _ row: (path: String, type: String)

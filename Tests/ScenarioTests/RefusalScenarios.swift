@@ -3,6 +3,7 @@ import Credentials
 import EventLoop
 import Foundation
 import Framing
+import Limiting
 import Message
 import ProgramUnderTest
 import Routing
@@ -10,6 +11,7 @@ import Rules
 @testable import Server
 import Settings
 import Testing
+import Tokens
 import Transaction
 
 /// How a refusal is brought about.
@@ -44,8 +46,13 @@ extension Refusal {
                 play: { try $0.client().request("CONNECT", "name.test:22") })
         case .authenticationRequired: .authenticationRequired
         case .authenticationBusy: .authenticationBusy
+        case .authenticationUnavailable: .authenticationUnavailable
         case .loopDetected:
-            .outside { s in try s.client().get("http://127.0.0.1:\(s.proxy.addresses[0].port)/") }
+            .outside { s in
+                s.origin.expects("GET /a").replies(200)
+                try s.client().get("/a")
+                return try s.client().get("/b", "Via: \(s.origin.requests.last?["Via"] ?? "")")
+            }
         case .onlyIfCached: .outside { try $0.client().get("/a", "Cache-Control: only-if-cached") }
         case .malformedRequestBody: .malformedRequestBody
         case .lengthRequired: .lengthRequired
@@ -139,7 +146,39 @@ extension Refusal {
                 s.origin.expects("GET /a").replies(200, "Content-Encoding: br", body: "x")
                 return try s.client().get("/a", "Authorization: Bearer \(text)")
             }
+        case .requestRateReached: .limit(.init(requests: TokenRate(1, per: .day)))
+        case .concurrencyReached: .limit(.init(concurrent: 1))
+        case .budgetSpent: .spentBudget
+        case .contentTooLarge:
+            .outside(
+                configure: { configuration, _ in configuration.limit(LimitTerms(requestBody: 3)) },
+                play: { try $0.client().request("POST", "/a", body: "four") })
+        case .responseTooLarge:
+            .outside(
+                configure: { configuration, _ in configuration.limit(LimitTerms(responseBody: 3)) },
+                play: { s in
+                    s.origin.expects("GET /a").replies(200, body: "four")
+                    return try s.client().get("/a")
+                })
+        case .sharedLimitReached: .limit(.init(concurrent: 1), per: .all)
         case .tooManyRequests: .tooManyRequests
+        case .overloaded:
+            .outside { s in
+                let client = try s.client()
+                let busy = Gate("the origin was asked")
+                let go = Gate("the origin may answer")
+                s.origin.expects("GET /busy").opens(busy).waits(for: go).replies(200, body: "whole")
+                try client.ask("GET", "/busy")
+                try busy.wait()
+                // The next request is there already when the load rises: its connection is not idle.
+                try client.ask("GET", "/next")
+                s.proxy.shared.overload.assume(
+                    memory: .init(used: 96, limit: 100), descriptors: .init(used: 0, limit: 100))
+                try s.eventually("the load is noticed") { s.proxy.shared.overload.state == .overloaded }
+                go.open()
+                #expect(try client.response().text == "whole", "what is under way goes on")
+                return try client.response()
+            }
         case .tooManyTunnels: .tooManyTunnels
         case .transferCancelled: .transferCancelled
         case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")
@@ -182,6 +221,12 @@ struct RefusalScenarios {
                 #expect(lines.contains { $0.contains(expected) }, "\(lines)")
             }
         }
+    }
+}
+
+extension Configuration {
+    fileprivate mutating func limit(_ terms: LimitTerms, per scope: LimitScope = .client) {
+        limitPlan = LimitPlan([LimitRule(name: "small", RuleConditions(), per: scope, terms)])
     }
 }
 
@@ -246,6 +291,14 @@ extension Provocation {
 
     fileprivate static let authenticationRequired = outside(
         configure: withUsers, play: { try $0.client().get("/a") })
+
+    /// The keys are still to be fetched.
+    fileprivate static let authenticationUnavailable = outside(
+        configure: { configuration, _ in
+            configuration.access.authentication.bearer.keys = KeySetSource("https://127.0.0.1:1/keys")
+            configuration.access.authentication.bearer.terms = BearerScenarios.terms
+        },
+        play: { try $0.client().get("/a", "Proxy-Authorization: Bearer \(BearerScenarios.signed("ann"))") })
 
     fileprivate static let authenticationBusy = outside(
         configure: withUsers,
@@ -391,6 +444,22 @@ extension Provocation {
     fileprivate static let tooManyRequests = outside(
         configure: { configuration, _ in configuration.limits.exchangesMax = 1 },
         play: { try $0.answer(whileBusyWith: "/a") })
+
+    /// The second request meets a limit.
+    fileprivate static func limit(_ terms: LimitTerms, per scope: LimitScope = .client) -> Provocation {
+        outside(
+            configure: { configuration, _ in configuration.limit(terms, per: scope) },
+            play: { try $0.answer(whileBusyWith: "/a") })
+    }
+
+    fileprivate static let spentBudget = outside(
+        configure: { configuration, _ in configuration.limit(LimitTerms(budget: ByteBudget(1, every: .week))) },
+        play: { s in
+            s.origin.expects("GET /a").replies(200, body: "a")
+            let client = try s.client()
+            #expect(try client.get("/a").text == "a")
+            return try client.get("/a")
+        })
 
     /// The origin's file is too young, or has no date.
     fileprivate static func minimumAge(_ age: String, _ fields: String...) -> Provocation {

@@ -24,7 +24,7 @@ struct ConfigurationErrorTests {
         (
             "- a",
             [
-                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, access, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
+                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
             ]
         ),
         (
@@ -126,21 +126,78 @@ struct ConfigurationErrorTests {
             "limits: { field_count_max: 15 }",
             ["1: limits.field_count_max: found \"15\", expected a number from 16 to 10000"]
         ),
-        ("listen: 127.0.0.1:80", ["1: listen: found \"127.0.0.1:80\", expected address: host:port"]),
         ("listen: []", ["1: listen: found an empty list; leave the key out instead"]),
         (
             "listen: [ { address: example.org:80 } ]",
             [
-                "1: listen[1].address: found \"example.org:80\", expected host:port with an address as host, [v6]:port, or unix:/path"
+                "1: listen[1].address: found \"example.org:80\", expected host:port with an address as host, [v6]:port, unix:/path, systemd or systemd:NAME"
             ]
         ),
         (
             "listen: [ { adress: 127.0.0.1:80 } ]",
-            ["1: listen[1].adress: unknown key; only address is known", "1: listen[1]: address is missing"]
+            ["1: listen[1].adress: unknown key; did you mean address?", "1: listen[1]: address is missing"]
         ),
         (
             "listen: [ { address: 127.0.0.1:80 }, { address: 127.0.0.1:80 } ]",
             ["1: listen: 127.0.0.1:80 is listed twice"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, protocols: [ http1, http2 ] } ]",
+            [
+                "1: listen[1].protocols[2]: found \"http2\", expected http1 or socks5; HTTP/2 is not spoken with clients"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c } } ]",
+            ["1: listen[1].tls: key is missing"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c, key: /k, crl: /r } } ]",
+            ["1: listen[1].tls.crl: nobody is asked for a certificate; add client_ca"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, mode: 0660 } ]",
+            ["1: listen[1].mode: only a Unix socket has permissions; leave it out"]
+        ),
+        (
+            "listen: [ { address: unix:/run/p, mode: 888 } ]",
+            ["1: listen[1].mode: found \"888\", expected permissions in octal, such as 0660"]
+        ),
+        (
+            "listen: [ { address: unix:/run/p, proxy_protocol: 10.0.0.0/8 } ]",
+            [
+                "1: listen[1].proxy_protocol: the clients of a Unix socket have no address that could be trusted; leave it out"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, name: \"a b\" } ]",
+            [
+                "1: listen[1].name: found \"a b\", expected a name of 1 to 64 letters, digits, -, _ and ."
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, name: a }, { address: 127.0.0.1:81, name: a } ]",
+            ["1: listen[2].name: another listener has the name a"]
+        ),
+        (
+            "listen: [ systemd, \"systemd:a\" ]",
+            ["1: listen: systemd takes all sockets, so none is left for a listener with a name"]
+        ),
+        (
+            "access: { authentication: { certificates: { map: [ { cn: x } ] } } }",
+            [
+                "1: access.authentication.certificates.map: no listener asks clients for a certificate; add tls: { client_ca: FILE } to an entry of listen"
+            ]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80, tls: { certificate: /c, key: /k, client_ca: /a } } ]\naccess: { authentication: { certificates: { map: [ { cn: x, san: y }, { user: z }, { cn: \"*a*\" }, { cn: x, user: \"{dn}\" } ] } } }",
+            [
+                "2: access.authentication.certificates.map[1].cn: an entry looks at one name; write an entry of its own",
+                "2: access.authentication.certificates.map[2]: san is missing",
+                "2: access.authentication.certificates.map[3].cn: found \"*a*\", expected a name, with one * at most",
+                "2: access.authentication.certificates.map[4].user: found \"{dn}\", expected a name, with the placeholders {san}, {cn}, {subject}, {*}",
+                "2: access.authentication.basic.users: missing; name the users' file, or remove access.authentication",
+            ]
         ),
         ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is also an address in listen"]),
         (
@@ -164,9 +221,41 @@ struct ConfigurationErrorTests {
             ["3: access.authentication.basic.users: missing; name the users' file, or remove access.authentication"]
         ),
         (
-            "access: { authentication: { digest: x } }",
+            "access:\n  authentication:\n    bearer: { realm: r }",
             [
-                "1: access.authentication.digest: unknown key",
+                "3: access.authentication.bearer.tokens: missing; name the file of the tokens, or jwt.jwks, or remove access.authentication.bearer"
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { tokens: /t, jwt: { issuer: i } } } }",
+            [
+                "1: access.authentication.bearer.jwt.jwks: missing; name the keys, or remove access.authentication.bearer.jwt"
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: /k } } } }",
+            [
+                "1: access.authentication.bearer.jwt.issuer: missing; say what iss of the tokens has to be",
+                "1: access.authentication.bearer.jwt.audience: missing; say what aud of the tokens has to be",
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: \"http://a.example/k\", issuer: i, audience: a } } } }",
+            [
+                "1: access.authentication.bearer.jwt.jwks: found \"http://a.example/k\", expected the path or the https URL of a JWK Set; whoever is on the way could send keys of their own: use https",
+                "1: access.authentication.bearer.tokens: missing; name the file of the tokens, or jwt.jwks, or remove access.authentication.bearer",
+            ]
+        ),
+        (
+            "access: { authentication: { bearer: { jwt: { jwks: \"https://a.example/k\", issuer: i, audience: a, algorithms: HS256 } } } }",
+            [
+                "1: access.authentication.bearer.jwt.algorithms: HS256 needs a shared key, which cannot come from a URL; name a file in jwks, or remove HS256"
+            ]
+        ),
+        (
+            "access: { authentication: { kerberos: x } }",
+            [
+                "1: access.authentication.kerberos: unknown key",
                 "1: access.authentication.basic.users: missing; name the users' file, or remove access.authentication",
             ]
         ),
@@ -181,15 +270,21 @@ struct ConfigurationErrorTests {
     }
 
     static let ruleRows: [(rule: String, expected: String)] = [
-        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … } or deny: { … }"),
-        ("{ allow: {}, deny: {} }", "[1]: found keys \"allow\", \"deny\", expected allow: { … } or deny: { … }"),
-        ("allow", "[1]: found \"allow\", expected allow: { … } or deny: { … }"),
+        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … }, deny: { … } or redirect: { … }"),
+        (
+            "{ allow: {}, deny: {} }",
+            "[1]: found keys \"allow\", \"deny\", expected allow: { … }, deny: { … } or redirect: { … }"
+        ),
+        ("allow", "[1]: found \"allow\", expected allow: { … }, deny: { … } or redirect: { … }"),
         ("allow: example.org", "[1].allow: found \"example.org\", expected conditions such as { host: … }"),
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept"
+            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, intercept, tunnel, profile, report"
         ),
+        ("deny: { tunnel: any }", "[1].deny.tunnel: a deny rule opens no tunnel"),
+        ("allow: { tunnel: ssh }", "[1].allow.tunnel: found \"ssh\", expected tls or any"),
+        ("allow: { tunel: any }", "[1].allow.tunel: unknown condition; did you mean tunnel?"),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),
         ("allow: { host: }", "[1].allow.host: found nothing, expected a host name, *.name, * or an address"),
@@ -231,7 +326,7 @@ struct ConfigurationErrorTests {
         ),
         (
             "allow: { user: alice }",
-            "[1]: names users, but no authentication is configured; configure access.authentication"
+            "[1]: names users or groups, but no authentication is configured; configure access.authentication"
         ),
         (
             "allow: { path: pool }",
@@ -239,7 +334,53 @@ struct ConfigurationErrorTests {
         ),
         (
             "deny: { type: text/html }",
-            "[1].deny.type: an access rule has no type: it decides before there is a response; use path"
+            "[1].deny.type: an access rule has no type: it decides before there is a response; use path, or content_type"
+        ),
+        (
+            "allow: { scheme: ftp }", "[1].allow.scheme: found \"ftp\", expected http or https"
+        ),
+        (
+            "deny: { query: a=b }",
+            "[1].deny.query: found \"a=b\", expected the name of a query parameter; only the name, without \"=\" and the value"
+        ),
+        (
+            "deny: { upgrade: h2c/1 }",
+            "[1].deny.upgrade: found \"h2c/1\", expected a protocol such as websocket, or *; without a version"
+        ),
+        (
+            "deny: { request_size: 1MiB }",
+            "[1].deny.request_size: found \"1MiB\", expected { at_most: … } or { at_least: … }"
+        ),
+        (
+            "deny: { request_size: { at_least: 2MiB, at_most: 1MiB } }",
+            "[1].deny.request_size: at_least is more than at_most"
+        ),
+        (
+            "deny: { request_size: {} }",
+            "[1].deny.request_size: found a mapping, expected { at_most: … } or { at_least: … }"
+        ),
+        (
+            "deny: { credential: mine }", "[1].deny.credential: found \"mine\", expected client or none"
+        ),
+        (
+            "allow: { time: \"monday 8-18\" }",
+            "[1].allow.time: found \"monday 8-18\", expected days, times or both, such as \"mon-fri 08:00-18:00\", with utc behind them for UTC; days are mon, tue, wed, thu, fri, sat, sun"
+        ),
+        (
+            "allow: { host: { file: x, files: y } }", "[1].allow.host.files: unknown key; did you mean file?"
+        ),
+        (
+            "allow: { group: staff }",
+            "[1]: names users or groups, but no authentication is configured; configure access.authentication"
+        ),
+        (
+            "redirect: { host: a.example }", "[1].redirect: to is missing"
+        ),
+        (
+            "redirect: { to: /help }", "[1].redirect.to: found \"/help\", expected an absolute URL with http or https"
+        ),
+        (
+            "allow: { to: \"http://a.example/\" }", "[1].allow.to: only a redirect rule has a page"
         ),
         (
             "deny: { reason: \"\" }",

@@ -69,6 +69,36 @@ struct ConfigurationTests {
             "listen: [ { address: \"[::1]:80\" }, { address: unix:/run/p.sock }, { address: localhost:8080 } ]",
             { $0.listen.map(\.description) == ["[::1]:80", "unix:/run/p.sock", "127.0.0.1:8080"] }
         ),
+        ("listen: 127.0.0.1:80", { $0.listen == [.tcp(IPAddress(v4: 0x7F00_0001), port: 80)] }),
+        (
+            "listen: [ 127.0.0.1:80, { address: 127.0.0.1:81, name: b, protocols: socks5, proxy_protocol: 10.0.0.7 } ]",
+            {
+                $0.listen.map(\.name) == ["127.0.0.1:80", "b"] && $0.listen[1].protocols == [.socks5]
+                    && $0.listen[0].protocols == [.http1, .socks5]
+                    && $0.listen[1].proxyProtocol.map(\.description) == ["10.0.0.7"]
+            }
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:81, tls: { certificate: /c, key: /k, client_ca: /a, crl: /r } } ]",
+            {
+                $0.listen[0].tls?.files == ["/c", "/k", "/a", "/r"]
+                    && $0.listen[0].tls?.demandsClientCertificate == true
+                    && $0.listen[0].tls?.isRequired == false
+            }
+        ),
+        (
+            "listen: [ { address: unix:/run/p, mode: 0660 }, { address: systemd }  ]",
+            { $0.listen[0].mode == 0o660 && $0.listen[1].address == .inherited(name: nil) }
+        ),
+        ("listen: systemd:proxy", { $0.listen[0].address == .inherited(name: "proxy") }),
+        (
+            "listen: [ { address: 127.0.0.1:81, tls: { certificate: /c, key: /k, client_ca: /a } } ]\naccess: { authentication: { certificates: { map: [ { san: \"*.b.example\", groups: g }, { cn: x, user: \"x-{cn}\" } ] } } }",
+            {
+                $0.access.authentication.certificates.entries.map(\.user) == ["{san}", "x-{cn}"]
+                    && $0.access.authentication.certificates.entries[0].groups == ["g"]
+                    && $0.access.authentication.isRequired && $0.access.authentication.offered.isEmpty
+            }
+        ),
         ("workers: 7", { $0.workers == .count(7) }),
         (
             "admin: { address: off, socket: off, token: /t }",

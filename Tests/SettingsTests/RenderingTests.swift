@@ -39,7 +39,9 @@ struct RenderingTests {
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
             "authentication",
             "basic",
-            "realm", "users", "remember", "rules", "recipes", "routes", "origins", "cookie_jars",
+            "realm", "users", "remember", "weak_hashes", "digest", "md5", "nonce_lifetime", "groups", "negotiate",
+            "keytab", "principal", "strip_realm", "bearer", "tokens", "jwt", "jwks", "issuer", "audience", "algorithms",
+            "clock_skew", "name", "refresh", "keep", "rules", "recipes", "routes", "origins", "cookie_jars",
             "credentials",
             "default", "ca_file", "bandwidth", "total", "client", "classes",
         ]
@@ -69,6 +71,8 @@ struct RenderingTests {
 
     @Test(arguments: [
         "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+        "shared-lab", "listeners",
+        "packages-read", "source-read", "model-api",
     ])
     func `an example is valid, without a warning`(
         _ name: String

@@ -31,8 +31,12 @@ extension Statistics {
             json.array { for file in pacFiles { file.write(to: &$0) } }
             json.key("unverified_origins")
             json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
+            json.key("learning")
+            json.array { for job in learning { job.write(to: &$0) } }
             json.key("bandwidth_limits")
             json.array { for limit in bandwidthLimits { limit.write(to: &$0) } }
+            json.key("limits")
+            json.array { for bucket in limitBuckets { bucket.write(to: &$0) } }
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
         }
@@ -50,6 +54,17 @@ extension Statistics.UnverifiedOrigin {
     }
 }
 
+extension Statistics.LearningJob {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("job", job)
+            $0.member("scope", scope)
+            $0.member("allows", allows)
+            if let endsAt { $0.member("ends", rfc3339(secondsSinceEpoch: endsAt)) }
+        }
+    }
+}
+
 extension Statistics.BandwidthLimit {
     fileprivate func write(to json: inout JSONWriter) {
         json.object {
@@ -57,6 +72,20 @@ extension Statistics.BandwidthLimit {
             $0.member("rate", rate)
             $0.member("average", average)
             $0.member("flows", UInt64(flows))
+        }
+    }
+}
+
+extension Statistics.LimitBucketUsage {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("rule", rule)
+            $0.member("subject", subject)
+            $0.member("under_way", UInt64(max(0, underWay)))
+            $0.member("connections", UInt64(max(0, connections)))
+            $0.member("refused", refused)
+            $0.member("bytes", bytes)
+            $0.member("spent", spent)
         }
     }
 }

@@ -30,8 +30,11 @@ package struct Statistics: Sendable, Equatable {
 
     /// The hosts for which a rule of `origins` says `verify: no`, in their order there.
     package var unverifiedOrigins: [UnverifiedOrigin] = []
+    package var learning: [LearningJob] = []
     /// The limits of the rate that are used, the one with most bytes at the front.
     package var bandwidthLimits: [BandwidthLimit] = []
+    /// Of `limits.rules`.
+    package var limitBuckets: [LimitBucketUsage] = []
 
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
@@ -109,6 +112,22 @@ extension Statistics {
         }
     }
 
+    /// A job whose requests are noted at present.
+    package struct LearningJob: Sendable, Equatable {
+        package var job: String
+        package var scope: String
+        /// What the access rules deny is let through.
+        package var allows: Bool
+        package var endsAt: Int64?
+
+        package init(job: String, scope: String, allows: Bool, endsAt: Int64?) {
+            self.job = job
+            self.scope = scope
+            self.allows = allows
+            self.endsAt = endsAt
+        }
+    }
+
     package struct UnverifiedOrigin: Sendable, Equatable {
         package var host: String
         /// The position of the rule, from 1.
@@ -138,6 +157,20 @@ extension Statistics {
             self.average = average
             self.flows = flows
         }
+    }
+
+    package struct LimitBucketUsage: Sendable, Equatable {
+        /// The name of the rule.
+        package var rule: String
+        /// `client 192.0.2.1`, `user ann`, `group builders`, `all`.
+        package var subject: String
+        package var underWay: Int
+        package var connections: Int
+        package var refused: UInt64
+        /// Of bodies and tunnels, towards clients.
+        package var bytes: UInt64
+        /// Bytes of a budget, used in the present window.
+        package var spent: UInt64
     }
 
     package struct OriginDown: Sendable, Equatable {

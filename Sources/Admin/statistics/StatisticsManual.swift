@@ -107,6 +107,16 @@ package func renderStatisticsManual() -> String {
                 ["`fetch_failing_since`", "The first failure without a success since."],
             ])
     text +=
+        heading(3, "Jobs that learn", "each of `learning`: the jobs whose requests are noted ([learn.md](learn.md))")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`job`", "The name of the job."],
+                ["`scope`", "Whose requests belong to it."],
+                ["`allows`", "Whether what the access rules deny to them is let through."],
+                ["`ends`", "When it ends by itself. Absent if it does not."],
+            ])
+    text +=
         heading(
             3, "Limits of the rate",
             "each of `bandwidth_limits`: the limits in use, the one with most bytes at the front")
@@ -117,6 +127,21 @@ package func renderStatisticsManual() -> String {
                 ["`rate`", "What is allowed, in bytes per second."],
                 ["`average`", "What came, in bytes per second, over the last five seconds."],
                 ["`flows`", "Responses and tunnels under way."],
+            ])
+    text +=
+        heading(
+            3, "Limits of clients, users and groups",
+            "each of `limits`: the buckets of `limits.rules` that are in use, those with most refusals at the front")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`rule`", "The name of the rule."],
+                ["`subject`", "`client ADDRESS`, `user NAME`, `group NAME`, or `all`."],
+                ["`under_way`", "Requests and tunnels under way. Counted where the rule has `concurrent`."],
+                ["`connections`", "Connections that are open. Counted where the rule has `connections`."],
+                ["`refused`", "Requests and connections refused."],
+                ["`bytes`", "Bytes of bodies and of tunnels that have ended, towards clients."],
+                ["`spent`", "Bytes used of a budget, in its present hour, day or week."],
             ])
     text +=
         heading(
@@ -212,7 +237,7 @@ private let denials =
         + """
         What the access rules deny is counted once more, by a name that says more: `denials` in `/stats`,
         `larder_denials_total{reason="…"}` in `/metrics`. It is `denial` in the access log and `reason` of `Larder-Deny` in the response,
-        whose `hint` tells the client what it can do. [access.md](access.md#8-what-a-client-is-told) says more.
+        whose `hint` tells the client what it can do. [access.md](access.md#9-what-a-client-is-told) says more.
 
 
         """

@@ -103,6 +103,7 @@ extension StatisticsSection {
             Figure(
                 "hits_by_earlier_decision", .counter("hits_by_earlier_decision"), .hitsByEarlierDecision, shown: .detail
             ),
+            Figure("reported", .counter("requests_reported"), .reported, shown: .detail),
         ]
         + RequestOutcome.allCases.filter { !$0.counters.isEmpty }.map { outcome in
             Figure(
@@ -166,6 +167,9 @@ extension StatisticsSection {
         Figure("accepted", .counter("client_connections_accepted"), .clientConnectionsAccepted),
         Figure("closed", nil, .clientConnectionsClosed, shown: .detail),
         Figure("refused", .counter("client_connections_refused"), .clientConnectionsRefused, shown: .trouble),
+        Figure("proxy_headers", .counter("proxy_headers"), .proxyHeaders, shown: .detail),
+        Figure("handshakes", .counter("proxy_handshakes"), .proxyHandshakes, shown: .detail),
+        Figure("handshakes_resumed", .counter("proxy_handshakes_resumed"), .proxyHandshakesResumed, shown: .detail),
     ]
 
     private static let ofOrigins: [Figure<Statistics>] = [
@@ -242,6 +246,8 @@ extension StatisticsSection {
     private static let ofAuthentication: [Figure<Statistics>] = [
         Figure("checks", .counter("authentication_checks"), .authenticationChecks, shown: .detail),
         Figure("failures", .counter("authentication_failures"), .authenticationFailures, shown: .trouble),
+        Figure("stale", .counter("authentication_stale"), .authenticationStale, shown: .detail),
+        Figure("waits", .counter("authentication_waits"), .authenticationWaits, shown: .trouble),
     ]
 
     private static let ofPeers: [Figure<Statistics>] = [

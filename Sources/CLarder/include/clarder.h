@@ -12,6 +12,9 @@
 #include "clarder_tls.h"
 
 /* Sockets and descriptors */
+void clarder_close_on_exec(int fd);
+/* A duplicate of a stream socket that listens: non-blocking, and closed on exec. -1 for any other descriptor. */
+int clarder_duplicate_listening(int fd);
 int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length);   /* SOCK_NONBLOCK | SOCK_CLOEXEC */
 int clarder_socket(int domain, int type);                                   /* SOCK_NONBLOCK | SOCK_CLOEXEC added */
 int clarder_eventfd(void);

@@ -26,6 +26,12 @@ int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
 /* Lets a session read and write through another one (BIO_f_ssl(3)), which must outlive it. 1 if it succeeded. */
 int clarder_ssl_set_carrier(struct ssl_st *session, struct ssl_st *carrier);
 
+/* What X509_get_ext_d2i(3) returns for subjectAltName: the kind (GEN_DNS, …) and the text of the name at `index`, or no text for a kind without. 0
+   behind the last one. */
+int clarder_general_name(const void *names, int index, int *kind, const unsigned char **bytes, int *count);
+void clarder_free_general_names(void *names);
+void clarder_openssl_free(void *memory);
+
 /* prctl(2) with PR_SET_DUMPABLE 0: no core dump, no ptrace(2), no /proc/PID/mem for other processes. 0 or -1. */
 int clarder_hide_memory(void);
 

@@ -11,6 +11,8 @@ package final class Pages: Sendable {
         case trustStore = "/truststore.jks"
         case setupScript = "/setup.sh"
         case proxyConfiguration = "/proxy.pac"
+        /// The same under the name that browsers look for by themselves, at `http://wpad.DOMAIN/` (Web Proxy Auto-Discovery).
+        case autoDiscovery = "/wpad.dat"
 
         var contentType: String {
             switch self {
@@ -18,7 +20,7 @@ package final class Pages: Sendable {
             case .bundle: "application/x-pem-file"
             case .trustStore: "application/x-java-keystore"
             case .setupScript: "text/x-shellscript; charset=utf-8"
-            case .proxyConfiguration: "application/x-ns-proxy-autoconfig"
+            case .proxyConfiguration, .autoDiscovery: "application/x-ns-proxy-autoconfig"
             }
         }
     }
@@ -92,7 +94,7 @@ package final class Pages: Sendable {
         case .authority: return authority.map { .page($0) } ?? .noAuthority
         case .bundle: return bundle.map { .page($0) } ?? .noAuthority
         case .trustStore: return trustStore.map { .page($0) } ?? .noAuthority
-        case .setupScript, .proxyConfiguration: break
+        case .setupScript, .proxyConfiguration, .autoDiscovery: break
         }
         guard let place else { return .noPlace }
         let text =

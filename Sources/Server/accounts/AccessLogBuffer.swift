@@ -58,43 +58,71 @@ package final class AccessLogBuffer {
     func append(_ account: Account, request: OwnedRequest, redirectedTo: [UInt8]? = nil) {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
-                account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
-                target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
+                account, head: request.head, $0, client: request.client, listener: request.listener?.nameInLog,
                 user: request.identity?.name, redirectedTo: redirectedTo)
         }
     }
 
     func append(
-        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?, user: String?
+        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?,
+        listener: String?, user: String?, redirectedTo: [UInt8]? = nil
     ) {
-        unsafe append(
-            account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
-            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: user)
+        let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
+        guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
+            return unsafe append(
+                account, method: method, target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]),
+                client: client, listener: listener, user: user, redirectedTo: redirectedTo)
+        }
+        unsafe target.withUnsafeBufferPointer {
+            unsafe append(
+                account, method: method, target: $0, client: client, listener: listener, user: user,
+                redirectedTo: redirectedTo)
+        }
+    }
+
+    /// The target with the host as rules and keys have it: in lower case, without a dot at its end. Nil if it is so already, as nearly always.
+    private static func targetWithCanonicalHost(
+        _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> [UInt8]? {
+        let (target, host) = (head.targetRange, head.target.hostRange)
+        // In origin-form the host is that of the Host field.
+        guard !host.isEmpty, target.lowerBound <= host.lowerBound, host.upperBound <= target.upperBound else {
+            return nil
+        }
+        var isCanonical = unsafe bytes[host.upperBound - 1] != 0x2E
+        for index in host where unsafe bytes[index] &- 0x41 < 26 { isCanonical = false }
+        if isCanonical { return nil }
+        var result = unsafe Array(bytes[target.lowerBound..<host.lowerBound])
+        unsafe appendNormalisedHost(bytes.span, host, to: &result)
+        unsafe result.append(contentsOf: bytes[host.upperBound..<target.upperBound])
+        return result
     }
 
     /// For a message that broke the rules of HTTP/1.1.
-    func append(_ account: Account, violation: FramingError, client: IPAddress?) {
+    func append(_ account: Account, violation: FramingError, client: IPAddress?, listener: String?) {
         var account = account
         account.violation = violation
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-        unsafe append(account, method: none, target: none, client: client, user: nil)
+        unsafe append(account, method: none, target: none, client: client, listener: listener, user: nil)
     }
 
     /// For a connection that ended before it had carried a request.
-    func append(_ account: Account, client: IPAddress?) {
+    func append(_ account: Account, client: IPAddress?, listener: String?) {
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-        unsafe append(account, method: none, target: none, client: client, user: nil)
+        unsafe append(account, method: none, target: none, client: client, listener: listener, user: nil)
     }
 
     private func append(
         _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
-        client: IPAddress?, user: String?, redirectedTo: [UInt8]? = nil
+        client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
         facts.endedAt = now
         facts.client = client
         facts.user = user
+        facts.listener = listener
+        facts.isSocks = account.isSocks
         facts.status = account.status
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
@@ -114,6 +142,7 @@ package final class AccessLogBuffer {
         result.reason = account.violation?.reason ?? account.refusal?.name
         result.denial = account.denial?.rawValue
         result.denialRule = Int(account.denialRule)
+        result.reported = account.reported.indices.map { Int(account.reported[$0]) }.filter { $0 > 0 }
         result.redirectedTo = redirectedTo
         result.isUnverified = account.isUnverified
         result.isBroken = account.isBroken

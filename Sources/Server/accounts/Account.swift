@@ -19,8 +19,12 @@ struct Account {
     var denial: DenialReason?
     /// The number of the access rule that denied the request. 0: none, or one of more than 65,535.
     var denialRule: UInt16 = 0
+    /// The numbers of report-only rules that matched, those up to 65,535; 0: none.
+    var reported = SIMD4<UInt16>()
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
+    /// The client asked for a tunnel with SOCKS.
+    var isSocks = false
     /// The client did not get the whole answer.
     var isBroken = false
     /// Why the connection closed, if it closed within the request.
@@ -32,7 +36,7 @@ struct Account {
     /// Whether the log says more than what it says of each request.
     var hasParticulars: Bool {
         refusal != nil || violation != nil || denial != nil || denialRule != 0 || isUnverified || isBroken
-            || status == 0
+            || status == 0 || reported != SIMD4()
     }
 
     /// - Parameter startedAt: `AccessLogBuffer.now`.

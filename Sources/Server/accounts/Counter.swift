@@ -7,7 +7,7 @@ internal import Transaction
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
     case hits, hitsByEarlierDecision, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
-        upgrades
+        upgrades, reported
     case bytesFromClients, bytesToClients, bytesFromCache, bytesFromOrigins, bytesToOrigins
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
@@ -21,12 +21,14 @@ package enum Counter: Int, CaseIterable, Sendable {
         requestsEncoded, redirectsFollowed, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
+    case proxyHeaders, proxyHandshakes, proxyHandshakesResumed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
         foldedProven,
         foldedUnproven, freshened, invalidated
     case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
+    case authenticationStale, authenticationWaits
     case accessLogLines, accessLogLinesDropped
 
     /// One sentence for the manual: what is counted.
@@ -45,6 +47,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .failed: "Requests that failed because of the origin or the connection to it."
         case .tunnels: "CONNECT tunnels opened."
         case .upgrades: "Connections that switched to another protocol (101)."
+        case .reported: "Requests that access rules with `report: yes` match."
         case .bytesFromClients: "Bytes read from clients, without tunnels."
         case .bytesToClients: "Bytes written to clients, without tunnels."
         case .bytesFromCache:
@@ -94,6 +97,9 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .redirectsFollowed: "Redirects that were followed for clients, as `redirects` in a rule of `origins` says."
         case .transfersCancelled: "Fetches and tunnels that an administrator ended."
         case .tunnelsOpened: "Tunnels to hosts of `intercept.hosts` in which requests were read."
+        case .proxyHeaders: "PROXY headers that load balancers sent before their clients' own bytes."
+        case .proxyHandshakes: "TLS handshakes of clients with the proxy itself."
+        case .proxyHandshakesResumed: "Those of them that resumed an earlier session."
         case .handshakes: "TLS handshakes with clients in such tunnels."
         case .handshakesResumed: "Those of them that resumed an earlier session."
         case .leavesIssued: "Certificates issued for hosts."
@@ -122,6 +128,10 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .timeouts: "Connections closed because the client or the origin took too long."
         case .authenticationFailures: "Requests with wrong or missing credentials."
         case .authenticationChecks: "Passwords compared with their hash."
+        case .authenticationStale:
+            "Requests whose digest was right, but for a nonce that is too old or a count that was used."
+        case .authenticationWaits:
+            "Requests of clients that have to wait because they, or others with their name, failed too often."
         case .accessLogLines: "Lines written to the access log."
         case .accessLogLinesDropped: "Lines lost because the access log could not be written fast enough."
         }

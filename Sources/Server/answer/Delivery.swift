@@ -307,6 +307,12 @@ final class Delivery {
     /// One past the last byte that is needed. Nil if neither the range nor the length of the body says so.
     var endNeeded: Int? { end ?? body.expectedLength }
 
+    /// How many bytes of content the client gets. Nil if that is not known.
+    var lengthNeeded: Int? {
+        guard !isTranscoded, let endNeeded else { return nil }
+        return following.reduce(max(0, endNeeded - offset)) { $0 + $1.range.count }
+    }
+
     /// The socket accepted `count` bytes of the body.
     ///
     /// - Returns: true if that was the end of a chunk, behind which `endOfChunk` follows.

@@ -21,6 +21,7 @@ extension ClientConnection {
             if exchange.leavesRequestUnread { closing = closing ?? .requestUnread }
         }
         exchange = nil
+        limits = nil
         if closing == nil && worker.isDraining { closing = .draining }
         if let closing { return linger(closing) }
         // Idle before the next request is read: `process` answers only where no answer is under way. If this is called from within `process`,
@@ -45,9 +46,13 @@ extension ClientConnection {
                 name: "\(violation.reason)", status: Int(violation.requestStatus), error: "http_request_error",
                 details: "\(violation.reason)"))
         queue {
+            if context.isSocks { return $0 += SocksReply.generalFailure.bytes }
             ErrorResponse(violation).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
-        if worker.log.isOn { worker.log.append(account, violation: violation, client: context.peer) }
+        if worker.log.isOn {
+            worker.log.append(
+                account, violation: violation, client: context.peer, listener: context.listener?.nameInLog)
+        }
         flush()
     }
 
@@ -64,9 +69,10 @@ extension ClientConnection {
         account.refusal = refusal
         context.program?.refused(.init(refusal, details: refusal.name))
         queue {
+            if context.isSocks { return $0 += SocksReply(refusal).bytes }
             ErrorResponse(refusal).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
-        if worker.log.isOn { worker.log.append(account, client: context.peer) }
+        if worker.log.isOn { worker.log.append(account, client: context.peer, listener: context.listener?.nameInLog) }
         flush()
     }
 
@@ -79,6 +85,7 @@ extension ClientConnection {
         account = Account(startedAt: worker.log.now)
         account.status = status
         account.outcome = .refused
+        account.isSocks = context.isSocks
         account.isLogged = true
         closing = reason
         phase = .answering
@@ -121,6 +128,17 @@ extension ClientConnection {
         return SurrenderedConnection(given, unread: unread)
     }
 
+    /// Gives the transport to another owner, and ends this connection without a word: for its client it goes on.
+    func giveUp() -> Transport? {
+        precondition(phase == .idle && unsentBytes == 0, "a connection is given up before any request")
+        readEvent.clear()
+        writeEvent.clear()
+        worker.timers.cancel(self)
+        phase = .tunnelling
+        worker.forget(id, isOver: false)
+        return unsafe transport.take()
+    }
+
     /// Closes a connection that lingers, for the reason for which it lingers.
     func close() {
         guard let closeReason else { preconditionFailure("a connection that lingers has its reason") }
@@ -159,6 +177,7 @@ extension ClientConnection {
         let exchange = self.exchange
         self.exchange = nil
         exchange?.clientLeft()
+        limits = nil
         precondition(self.exchange == nil && delivery == nil, "nothing is sent on a connection that is gone")
         if let pins {
             self.pins = nil

@@ -87,10 +87,24 @@ extension ClientConnection {
         if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
             !record.mayYetBePersisted,
             case .serve(_, let ttl) = reuse(
-                of: record.cached.terms(under: handling), for: cache, now: worker.wallTime),
-            unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes)
+                of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {
-            return worker.counters.add(.hitsByEarlierDecision)
+            let limits = shortWayLimits
+            let length = method == .head ? 0 : record.body.length
+            guard
+                limits?.countBrief(
+                    bytes: length, now: worker.loop.now.nanoseconds, wall: worker.wallTime.secondsSinceEpoch) ?? true
+            else {
+                return unsafe answerUncommonRequest(bytes)
+            }
+            if unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes) {
+                limits?.payBrief(
+                    bytes: length, now: worker.loop.now.nanoseconds, wall: worker.wallTime.secondsSinceEpoch)
+                // The rest is sent when the socket has room; until then the request is under way.
+                if let limits, phase == .answering { self.limits = limits.enterAnyway() }
+                return worker.counters.add(.hitsByEarlierDecision)
+            }
+            limits?.uncountBrief()
         }
         unsafe begin(
             bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
@@ -98,7 +112,9 @@ extension ClientConnection {
 
     /// Keeps what was decided about a request that is being served from memory, for those that follow it.
     func keepShortWay(after request: OwnedRequest, by snapshot: Snapshot) {
-        guard snapshot === worker.snapshot, snapshot.allowsShortWays, context.isAdmitted, pins == nil else { return }
+        guard snapshot === worker.snapshot, snapshot.allowsShortWays, worker.learner == nil, context.isAdmitted,
+            pins == nil
+        else { return }
         let head = request.head
         let concerns = unsafe worker.scratch.pointee.fieldsOfConcern
         guard head.method == .get || head.method == .head,
@@ -113,18 +129,23 @@ extension ClientConnection {
             return
         }
         var proof: ProvenCredentials?
-        if snapshot.authenticator != nil, context.identity == nil {
-            guard let identity = request.identity, let value = request.fields.first(.proxyAuthorization),
-                worker.credentials.wait(of: context.peer, now: worker.uptime) == nil
+        if snapshot.requiresIdentity, context.identity == nil {
+            guard let identity = request.identity,
+                worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
-            proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
-            guard proof != nil else { return }
+            if let value = request.fields.first(.proxyAuthorization) {
+                proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
+                guard proof != nil else { return }
+            } else if identity.scope == .request {
+                return
+            }
         } else if head.fields.present.contains(.proxyAuthorization) {
             return
         }
         shortWay = ShortWay(
             for: request.access, head.target, bytes.span, proof: proof, settings: settings, access: snapshot.access,
-            rules: snapshot.cacheRules)
+            rules: snapshot.cacheRules, limits: snapshot.limitPlan)
+        shortWayLimits = worker.limits(ofOthersLike: request, snapshot)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
@@ -205,8 +226,12 @@ extension ClientConnection {
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
-            destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
+            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer,
+            identity: context.identity
+                ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
+            listener: context.listener, destination: destination, zone: worker.zones[0],
+            handling: snapshot.defaultHandling)
+        request.readsDetails = snapshot.access.looksAtDetails
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }
@@ -321,7 +346,7 @@ extension ClientConnection {
         if worker.log.isOn {
             unsafe worker.log.append(
                 account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-                user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
+                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)

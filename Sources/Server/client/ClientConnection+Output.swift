@@ -119,14 +119,25 @@ extension ClientConnection {
         }
         // Hold the head back until the first piece has been made: if none can be, an error replaces the head.
         if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return writeQueued() }
+        // What is made of a body counts when it is made.
+        if limits != nil, delivery.isTranscoded, roomUnderLimits() == 0 {
+            return unsentBytes > 0 ? writeQueued() : .waiting
+        }
         var framing: [UInt8] = []
         let next = delivery.next(framing: &framing)
         if !framing.isEmpty { output.append(framing) }
         switch next {
         case .bytes(let count):
-            return write(bodyBytes: count, of: delivery)
+            guard limits != nil else { return write(bodyBytes: count, of: delivery) }
+            let room = roomUnderLimits()
+            guard room > 0 else { return unsentBytes > 0 ? writeQueued() : .waiting }
+            let left = bytesLeftUnderLimits
+            guard left > 0 else { return breakTooLong() }
+            return write(bodyBytes: min(count, room, left), of: delivery)
         case .made(let count):
             account.bodyBytes += count
+            limits?.note(count, at: worker.wallTime.secondsSinceEpoch)
+            if limits != nil, bytesLeftUnderLimits < 0 { return breakTooLong() }
             return unsentBytes > 0 ? writeQueued() : .progressed
         case .finished:
             if unsentBytes > 0 { return writeQueued() }
@@ -174,6 +185,26 @@ extension ClientConnection {
         }
     }
 
+    /// How many bytes of a body may be sent now. If there are none, `flush` is called when there is room.
+    private func roomUnderLimits() -> Int {
+        guard let limits else { return .max }
+        let worker = worker
+        let id = id
+        return limits.room(on: worker.loop) { [unowned worker] in worker.clients[id]?.flush() }
+    }
+
+    /// How many bytes more the body of an answer may have.
+    private var bytesLeftUnderLimits: Int {
+        guard let max = limits?.responseBodyMax else { return .max }
+        return Int(clamping: max) - account.bodyBytes
+    }
+
+    /// Breaks off a body of unknown length that is longer than a limit allows, so that the client sees that it is incomplete.
+    private func breakTooLong() -> Step {
+        exchange?.markBroken()
+        return .failed(.answerTooLong)
+    }
+
     private func writeQueued() -> Step { unsafe send(0, of: nil) { _ in 0 } }
 
     /// Sends what is queued, and behind it the bytes of the body, with one system call.
@@ -199,6 +230,7 @@ extension ClientConnection {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
+                limits?.note(ofBody, at: worker.wallTime.secondsSinceEpoch)
                 precondition(ofBody <= limit, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }
@@ -288,7 +320,11 @@ extension ClientConnection {
 
     /// Everything queued has been sent. After an interim head the final one is still to come; otherwise the response ends.
     func outputDone() {
-        if let exchange, !exchange.isAnswered { return }
+        if let exchange {
+            guard exchange.isAnswered else { return }
+            // The response ends when the rest of its request has been dropped. `flush` is called then.
+            if exchange.discardsBody, !hasInputEnded { return exchange.answerSent() }
+        }
         finishResponse()
     }
 }

@@ -85,6 +85,8 @@ final class ClientConnection: TimedObject {
     private(set) var hasInputEnded = false
     /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
     var pins: ConnectionPins?
+    /// Nil for clients that do not log in for their connection.
+    var logIn: ClientLogIn?
     /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
     /// calls nothing: the unchecked access is exclusive.
     var shortWay: ShortWay? {
@@ -92,6 +94,14 @@ final class ClientConnection: TimedObject {
         _modify { yield unsafe &uncheckedShortWay }
     }
     @exclusivity(unchecked) private var uncheckedShortWay: ShortWay?
+    /// The buckets of requests that take `shortWay`. Nil: no limit concerns them.
+    var shortWayLimits: RequestLimits? {
+        _read { yield unsafe uncheckedShortWayLimits }
+        _modify { yield unsafe &uncheckedShortWayLimits }
+    }
+    @exclusivity(unchecked) private var uncheckedShortWayLimits: RequestLimits?
+    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
+    var limits: HeldLimits?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
@@ -120,7 +130,7 @@ final class ClientConnection: TimedObject {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
             unsafe received(UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count))
-            if context.fixedOrigin != nil { drain() }
+            if context.isSecured { drain() }
         case .wouldBlock:
             return
         case .closed:
@@ -159,7 +169,10 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .answering:
             unsafe keep(bytes)
-            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            // A body that is dropped has the time of one pause, so that nobody holds a connection with it.
+            if exchange?.discardsBody != true {
+                worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            }
             exchange?.uploadMore()
             pauseWhereFull()
         case .lingering:
@@ -185,6 +198,7 @@ final class ClientConnection: TimedObject {
             // A request whose body is cut off is not answered, unless its answer has begun already.
             let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
             if isCut || isClientGone { return close(.clientLeft) }
+            if exchange?.discardsBody == true { return flush() }
             worker.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .lingering:
             close()
@@ -321,6 +335,9 @@ final class ClientConnection: TimedObject {
         case .answering where !(readEvent.isAdded && owesBody):
             // The client waits for the origin, which has its own time limit.
             worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        case .answering where exchange?.discardsBody == true:
+            worker.counters.add(.timeouts)
+            close(.bodyTimeout)
         case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)
             closing = .bodyTimeout

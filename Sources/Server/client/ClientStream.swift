@@ -1,3 +1,4 @@
+import Access
 import EventLoop
 import Forwarding
 import Framing
@@ -21,6 +22,8 @@ final class ClientStream {
     @exclusivity(unchecked) private var answer: AnswerState
     /// The request's body; nil if the request has none.
     let body: InboundBody?
+    /// What the final head says of the client's authentication. Nil: nothing, as with most schemes.
+    var authenticationReply: AuthenticationReply?
 
     init(_ session: ClientConnection, number: UInt32, body: InboundBody?) {
         self.body = body
@@ -47,11 +50,27 @@ final class ClientStream {
     /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     var isAdmitted: Bool { session.context.isAdmitted }
 
+    /// Whether the client asked with SOCKS.
+    var isSocks: Bool { session.context.isSocks }
+    /// The listener by which the client came.
+    var listener: ListenerTerms? { session.context.listener }
+
+    /// What tells the client that its tunnel is open.
+    ///
+    /// - Parameter head: what a client of HTTP gets.
+    func tunnelGreeting(_ head: [UInt8]) -> [UInt8] { isSocks ? SocksReply.succeeded.bytes : head }
+
     /// Where this process itself is the client. Nil for all others.
     var program: ProgramLink? { session.context.program }
 
     /// The place of the connection among those that `limits.clients_max` bounds.
     var clientPlace: Occupancy.Place { session.place }
+
+    /// The places of the request in the buckets of `limits.rules`, until its answer ends. Nil: no limit concerns it.
+    var limits: HeldLimits? {
+        get { session.limits }
+        set { session.limits = newValue }
+    }
 
     /// The access record of the request: what the log and the counters say about it.
     var account: Account {
@@ -94,6 +113,15 @@ final class ClientStream {
     /// - Parameter delivery: the body. The session sends it after the head without further calls. Nil if there is no body.
     func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
+        guard let authenticationReply else { return begin(delivery, head) }
+        begin(delivery) { bytes in
+            let start = bytes.count
+            head(&bytes)
+            authenticationReply.insert(intoHeadAt: start, of: &bytes)
+        }
+    }
+
+    private func begin(_ delivery: Delivery?, _ head: (inout [UInt8]) -> Void) {
         let response = unsafe answer.takeOpening().begin(head)
         unsafe answer.begin(response)
         session.delivery = delivery

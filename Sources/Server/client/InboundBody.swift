@@ -7,6 +7,8 @@ import Message
 /// more memory than `ClientConnection.inboundBytesMax` and one read.
 final class InboundBody {
     private var decoder: RequestBodyDecoder
+    /// The decoded content that has arrived, in bytes.
+    private(set) var contentBytes = 0
     /// Content that nobody has taken yet.
     private var content: [UInt8] = []
     /// Set once the client violates the framing. Nothing behind the violation can be interpreted.
@@ -30,7 +32,9 @@ final class InboundBody {
         precondition(!isWhole, "bytes behind the end of a body are another request")
         guard violation == nil else { return bytes.count }
         do throws(FramingError) {
+            let before = content.count
             let used = unsafe try decoder.decode(bytes.bindMemory(to: UInt8.self).span, into: &content)
+            contentBytes += content.count - before
             precondition(used <= bytes.count, "a body uses no more bytes than it was given")
             precondition(used == bytes.count || decoder.isWhole, "bytes are left only behind the end of the body")
             return used

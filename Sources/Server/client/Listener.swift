@@ -8,6 +8,7 @@ final class Listener {
     private unowned let worker: Worker
     private let descriptor: Descriptor
     private let kind: Kind
+    private let terms: ListenerTerms
     private var event = IOEvent()
     /// Runs while accepting is paused.
     private var pause: Timer?
@@ -15,10 +16,11 @@ final class Listener {
     /// Connections accepted in one turn at most, so that a flood of them does not starve those that exist.
     private static let acceptsPerTurn = 64
 
-    init(worker: Worker, descriptor: consuming Descriptor, kind: Kind) {
+    init(worker: Worker, descriptor: consuming Descriptor, kind: Kind, terms: ListenerTerms) {
         self.worker = worker
         self.descriptor = descriptor
         self.kind = kind
+        self.terms = terms
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe event.assign(
             worker.loop, fd: self.descriptor.rawValue, .read,
@@ -35,7 +37,8 @@ final class Listener {
             switch Sockets.accept(descriptor.rawValue) {
             case .accepted(let accepted, let address):
                 if kind == .tcp { Sockets.setNoDelay(accepted.rawValue) }
-                worker.accept(Transport(plain: accepted), from: kind == .tcp ? IPAddress(address) : nil)
+                worker.accept(
+                    Transport(plain: accepted), from: kind == .tcp ? IPAddress(address) : nil, by: terms)
             case .wouldBlock:
                 return
             case .aborted:

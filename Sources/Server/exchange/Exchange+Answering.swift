@@ -35,6 +35,7 @@ extension Exchange {
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
             ownFields: fields(of: released, released === record ? ownFields : nil))
+        if hasRefused(answer.delivery) { return }
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
@@ -94,6 +95,7 @@ extension Exchange {
         guard mayPass(response) else { return }
         if snapshot.followsRedirects, hasFollowed(response.status, response.fields) { return }
         let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
+        if hasRefused(delivery) { return }
         guard let detour else { return begin(response, head, delivery) }
         begin(response.with(detour.fields(response.fields)), head, delivery)
     }
@@ -133,6 +135,7 @@ extension Exchange {
         stream.account.outcome = .tunnel
         var greeting: [UInt8] = []
         ForwardedHead.appendSwitch(response, to: &greeting)
+        stream.authenticationReply?.insert(intoHeadAt: 0, of: &greeting)
         TunnelOpener.open(
             stream: stream, worker: worker, origin: origin, greeting: greeting, early: early, place: tunnelPlace,
             request: request)
@@ -232,16 +235,21 @@ extension Exchange {
         // Bytes behind a refused CONNECT were meant for the tunnel. They must not be read as requests.
         let isRefusedTunnel =
             request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)
-        // The rest of the body is not read: its bytes would be taken for the next request (RFC 9112 §9.3).
-        if request.hasBody { stream.closeAfterwards(.requestUnread) }
+        if request.hasBody { leaveBody(becauseOf: refusal) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
+        if stream.isSocks {
+            stream.closeAfterwards(.tunnelRefused)
+            stream.begin { $0 += SocksReply(refusal).bytes }
+            return stream.flush()
+        }
         let response = ErrorResponse(
             refusal, to: request, uri: (detour?.first ?? request).uri,
             redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial, withheld: withheld,
             violation: stream.account.violation,
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
-            challenge: request.challenge ?? snapshot.authenticator?.challenge,
+            excess: excess, challenges: refusal == .authenticationRequired ? challenges : [],
             forwardReason: wasForwarded ? machine.forwardReason : nil)
+        stream.account.status = response.status
         stream.program?.refused(.init(refusal, details: response.details))
         stream.begin {
             response.append(
@@ -249,6 +257,12 @@ extension Exchange {
                 date: worker.wallTime, to: &$0)
         }
         stream.flush()
+        if discardsBody { stream.uploadSoon() }
+    }
+
+    /// What a 407 asks for.
+    private var challenges: [[UInt8]] {
+        request.challenges ?? snapshot.authenticator?.challenges(at: worker.uptime) ?? []
     }
 
     /// The client's socket accepted some bytes of the answer.

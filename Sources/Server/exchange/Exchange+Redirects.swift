@@ -57,6 +57,7 @@ extension Exchange {
     private func handOver(to next: OwnedRequest, _ detour: Detour) {
         precondition(!isAnswered, "a redirect is followed in place of an answer")
         worker.counters.add(.redirectsFollowed)
+        if worker.learner != nil { worker.observeRedirect(of: request, snapshot) }
         Diagnostics.debug(
             .requests,
             "\(Diagnostics.scrubbed(request.uri)): redirects to \(Diagnostics.scrubbed(next.uri)), which is asked for")
@@ -122,10 +123,11 @@ extension OwnedRequest {
         let request = OwnedRequest(
             bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: .none,
             cache: CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span), keyBytes: keyBytes,
-            key: worker.shared.key(of: keyBytes), client: client, identity: identity,
+            key: worker.shared.key(of: keyBytes), client: client, identity: identity, listener: listener,
             destination: worker.destinations.destination(bytes.span.extracting(head.target.hostRange)),
             zone: zones.first ?? zone,
             handling: snapshot.defaultHandling)
+        request.readsDetails = readsDetails
         if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime) }
         // A pin proves who the client is, as `Authorization` does: both stay with the origin. Behind another origin, nothing proves it.
         if following.isSameOrigin, let pin { request.pin(to: pin) }

@@ -1,4 +1,5 @@
 import Framing
+import Limiting
 import Message
 import Transaction
 
@@ -25,7 +26,9 @@ extension Exchange {
     }
 
     /// Whether the client must send more of its body now. False while it may still be waiting for 100.
-    var owesBody: Bool { isUploading && !awaitsContinue && stream.body?.isWhole == false }
+    var owesBody: Bool {
+        (isUploading && !awaitsContinue || discardsBody) && stream.body?.isWhole == false
+    }
 
     /// The client sent nothing for too long in the middle of its request.
     func requestBodyTimedOut() {
@@ -38,9 +41,15 @@ extension Exchange {
 
     /// Sends the content that has been received, and pauses the client while the origin is behind.
     func uploadMore() {
+        if discardsBody { return discardMore() }
         guard isUploading, let fetch, let body = stream.body else { return }
         do throws(FramingError) {
-            let wantsMore = unsafe try body.take { unsafe fetch.sendBody($0) }
+            var excess: LimitExcess?
+            let wantsMore = unsafe try body.take { bytes in
+                excess = noteUploaded(bytes.count)
+                return unsafe excess == nil ? fetch.sendBody(bytes) : true
+            }
+            if let excess { return cutUpload(excess) }
             guard isUploading else { return }
             if body.isTaken {
                 // Before the end is sent. `drained` may still ask for more later, and finds nothing left to send.
@@ -58,9 +67,61 @@ extension Exchange {
         }
     }
 
+    /// The body of the request is longer than a limit allows. The origin must not take what it has for all of it.
+    private func cutUpload(_ excess: LimitExcess) {
+        stream.closeAfterwards(.requestUnread)
+        fetch?.cutsRequest = true
+        cancelUpload()
+        guard !isAnswered else { return stream.reset(.requestUnread) }
+        self.excess = excess
+        refuse(Refusal(excess))
+    }
+
     private func cancelUpload() {
         isUploading = false
         detachFetch()
+    }
+
+    // MARK: a body that nobody wants
+
+    /// So many bytes of a refused body are read and dropped.
+    static let discardedBytesMax = 1 << 20
+
+    /// Decides what becomes of the rest of the body of a refused request.
+    ///
+    /// Who is asked for credentials sends the request again, on this connection if it can. So the body is dropped if it is small: its client
+    /// has to send it before the next request, even one that waited for a 100 and got the final answer (RFC 9110 §10.1.1). A larger one is not
+    /// read, and the connection closes: its bytes would be taken for the next request (RFC 9112 §9.3).
+    func leaveBody(becauseOf refusal: Refusal) {
+        isUploading = false
+        let length: UInt64 = if case .length(let count) = request.bodyLength { count } else { 0 }
+        guard refusal.status == 407 || refusal.status == 403, length <= Exchange.discardedBytesMax,
+            stream.body?.violation == nil
+        else { return stream.closeAfterwards(.requestUnread) }
+        awaitsContinue = false
+        discardAllowance = Exchange.discardedBytesMax
+    }
+
+    /// Whether the answer stands, and the rest of the body is being dropped.
+    var discardsBody: Bool { discardAllowance != nil }
+
+    private func discardMore() {
+        guard let allowance = discardAllowance, let body = stream.body else { return }
+        var rest = allowance
+        do throws(FramingError) {
+            _ = unsafe try body.take {
+                rest -= $0.count
+                return true
+            }
+        } catch {
+            worker.counters.count(error)
+            stream.closeAfterwards(.malformedBody)
+            rest = -1
+        }
+        let isOver = rest < 0 || body.isTaken
+        discardAllowance = isOver ? nil : rest
+        // The response ends with the request, or without it: `leavesRequestUnread` closes the connection then.
+        isOver ? stream.flush() : stream.resumeReading()
     }
 
     /// Whether the answer was sent before the whole request was read. The connection cannot carry another request then.

@@ -3,6 +3,7 @@ import Caching
 import EventLoop
 import Forwarding
 import Framing
+import Limiting
 import Message
 import Releases
 import Routing
@@ -70,9 +71,17 @@ final class Exchange: FetchListener {
     var lookUp: LookUp
     /// The fetch has sent the head and waits for the request's body.
     var isUploading = false
+    /// How many more bytes of the request's body are read and dropped, so that the next request can follow behind it. Nil: none.
+    var discardAllowance: Int?
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// The limit that the request has met, if that is why it is refused.
+    var excess: LimitExcess?
+    /// Content of the request, as far as it has been taken. Counted where a limit concerns the request.
+    var uploadedBytes: UInt64 = 0
+    /// The address for which the rules were asked last. Nil: it did not matter.
+    private var judgedAddress: IPAddress?
     /// The release that the client does not get, if that is why the request is refused.
     var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.
@@ -111,11 +120,17 @@ final class Exchange: FetchListener {
 
     func start() {
         precondition(!isAnswered && isAtRest, "an exchange starts once")
+        if stream.isSocks { stream.account.isSocks = true }
         guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
+        guard worker.shared.overload.state != .overloaded else { return refuse(.overloaded) }
+        if snapshot.isCertificateRequired, request.identity == nil, stream.program == nil {
+            note(Denial(reason: .client, text: "the client has shown no certificate that this proxy knows"))
+            return refuse(.accessDenied)
+        }
         begin()
     }
 
@@ -173,13 +188,13 @@ final class Exchange: FetchListener {
 
     private func identify() -> RequestMachine.Action? {
         let result = Authentication.check(
-            request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
+            request, of: stream, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
         switch result {
         case .waiting:
             waiting = .identity
             return nil
-        case .known(let identity):
-            setIdentity(identity)
+        case .known(let identity, let reply):
+            setIdentity(identity, reply)
             return machine.on(.identified)
         case .refused(let refusal): return machine.on(.refused(refusal))
         }
@@ -190,17 +205,18 @@ final class Exchange: FetchListener {
         waiting = .nothing
         switch result {
         case .waiting: return
-        case .known(let identity):
-            setIdentity(identity)
+        case .known(let identity, let reply):
+            setIdentity(identity, reply)
             feed(.identified)
         case .refused(let refusal): feed(.refused(refusal))
         }
     }
 
-    private func setIdentity(_ identity: Identity) {
+    private func setIdentity(_ identity: Identity, _ reply: AuthenticationReply?) {
         precondition(
             lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
+        stream.authenticationReply = reply
         guard snapshot.cacheRulesDependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime)
         machine.apply(
@@ -211,9 +227,10 @@ final class Exchange: FetchListener {
     private func decide(resolved: Bool) -> RequestMachine.Action? {
         // Rules and closed networks do not concern the origin inside this process.
         if snapshot.isBuiltIn(request) { return machine.on(.verdict(.allow(rule: nil))) }
+        if !resolved, !snapshot.limitPlan.isEmpty, let refusal = meetsLimit() { return machine.on(.refused(refusal)) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
-        guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
+        guard resolved else { return note(worker.decide(request.access, address: nil, snapshot)) }
         switch HostAddresses.known(of: request.host, worker: worker) {
         case .success(let addresses): return note(verdict(addresses))
         case .failure(let failure): return machine.on(.refused(Refusal(failure)))
@@ -236,13 +253,15 @@ final class Exchange: FetchListener {
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
         var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
-            last = snapshot.access.decide(request.access, address: address)
+            judgedAddress = address
+            last = worker.decide(request.access, address: address, snapshot)
             if case .allow = last { return last }
         }
         return last
     }
 
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
+        if snapshot.access.hasReports, verdict != .needsAddress { noteReports() }
         switch verdict {
         case .deny(let reason): denial = reason
         case .allow(let rule):
@@ -254,6 +273,16 @@ final class Exchange: FetchListener {
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))
+    }
+
+    /// Report-only rules are told once, when the verdict is known.
+    private func noteReports() {
+        let numbers = snapshot.access.reports(for: request.access, address: judgedAddress)
+        guard !numbers.isEmpty else { return }
+        worker.counters.add(.reported)
+        var reported = SIMD4<UInt16>()
+        for (place, number) in zip(reported.indices, numbers) { reported[place] = UInt16(exactly: number) ?? 0 }
+        stream.account.reported = reported
     }
 
     func note(_ denial: Denial) { self.denial = denial }
@@ -467,6 +496,9 @@ final class Exchange: FetchListener {
         stopWaiting()
     }
 
+    /// The answer has been sent. What is still to come of the request changes nothing of its log line.
+    func answerSent() { log() }
+
     /// Records for the log that the answer broke off.
     func markBroken() { stream.account.isBroken = true }
 
@@ -481,9 +513,15 @@ final class Exchange: FetchListener {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
         countEcosystem()
+        if worker.learner != nil { observe() }
         guard worker.log.isOn else { return }
         worker.log.append(
             stream.account, request: detour?.first ?? request, redirectedTo: detour.map { _ in request.uri })
+    }
+
+    /// Notes the request for the jobs that learn.
+    func observe() {
+        worker.observe(stream.account, request, snapshot, requestBytes: stream.body?.contentBytes ?? 0)
     }
 
     private func countEcosystem() {

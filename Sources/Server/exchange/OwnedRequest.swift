@@ -23,6 +23,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var keyBytes: [UInt8]
     private(set) var key: StorageKey
     let client: IPAddress?
+    /// The listener by which the client came. Nil where this process itself is the client.
+    let listener: ListenerTerms?
     /// The zone in which the request is looked up and its response is stored.
     private(set) var zone: Zone
     /// What the rules say, as far as the request alone decides it.
@@ -39,13 +41,15 @@ final class OwnedRequest: ReceivedRequest {
     /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
     /// authentication is configured.
     var identity: Identity?
-    /// The challenge of the scheme that needs another request from this client. Nil: a 407 offers all schemes.
-    var challenge: [UInt8]?
+    /// What the 407 to this request asks for, where that is not what it asks of everybody.
+    var challenges: [[UInt8]]?
     /// Which types and sizes are compressed. Nil if nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
+    /// Some access rule looks at the details of requests. Set before `access` is read.
+    var readsDetails = false
     /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
@@ -67,8 +71,8 @@ final class OwnedRequest: ReceivedRequest {
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
-        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil, destination: Destination?,
-        zone: Zone, handling: CacheHandling
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil,
+        listener: ListenerTerms? = nil, destination: Destination?, zone: Zone, handling: CacheHandling
     ) {
         self.identity = identity
         self.zone = zone
@@ -78,6 +82,7 @@ final class OwnedRequest: ReceivedRequest {
         self.keyBytes = keyBytes
         self.key = key
         self.client = client
+        self.listener = listener
         self.destination = destination
         super.init(bytes: bytes, head: head, options: options, bodyLength: bodyLength)
     }
@@ -96,11 +101,13 @@ final class OwnedRequest: ReceivedRequest {
     var access: AccessRequest {
         if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
-        let made = AccessRequest(
+        var made = AccessRequest(
             client: client, identity: identity, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
+        made.listener = listener?.name
+        if readsDetails { made.details = details }
         cachedAccess = made
         return made
     }
@@ -305,7 +312,7 @@ final class OwnedRequest: ReceivedRequest {
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: snapshot.authenticator != nil && identity == nil,
+            needsIdentity: snapshot.asksForCredentials && identity == nil,
             asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,
             storesParts: handling.storesParts)

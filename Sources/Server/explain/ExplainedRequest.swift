@@ -35,6 +35,7 @@ func explainedRequest(
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes.span.extracting(head.target.hostRange)), zone: zones[0],
         handling: snapshot.cacheRules.defaultHandling)
+    request.readsDetails = snapshot.access.looksAtDetails
     request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
     // It goes nowhere, so any number will do.
     if request.beginsPin { request.pin(to: .client(0)) }

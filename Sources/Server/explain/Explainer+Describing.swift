@@ -10,7 +10,7 @@ extension Explainer {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
         note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
         note("request", "client", request.client.map { "\($0)" } ?? "a Unix socket")
-        switch (user, snapshot.authenticator != nil) {
+        switch (user, snapshot.requiresIdentity) {
         case (let user?, true): note("request", "user", user)
         case (let user?, false):
             note("request", "user", "\(user), which has no effect: no authentication is configured")

@@ -120,6 +120,7 @@ struct Explainer {
     }
 
     private mutating func access(resolved: Bool) -> RequestMachine.Event {
+        if !resolved, let refusal = limits() { return .refused(refusal) }
         if snapshot.access.isOpen && request.method != .connect {
             note("access", "rules", "no rules and no authentication: every request is allowed")
             return .verdict(examined(.allow(rule: nil)))
@@ -142,13 +143,16 @@ struct Explainer {
     }
 
     private mutating func noted(_ verdict: Verdict, address: IPAddress?) -> Verdict {
+        let verdict = learning(verdict, address: address)
         switch verdict {
         case .allow(let rule):
             note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
+            describeRule(rule, address: address)
             return examined(verdict)
         case .deny(let denial):
             self.denial = denial
             note("access", "verdict", "denied by \(denial.rule.map { "rule \($0)" } ?? denial.reason.rawValue)")
+            describeRule(denial.rule, address: address)
             note("access", "denial", "\(denial.exactReason.rawValue): \(denial.hint)")
             // Here rules for other users and clients may be named, unlike in the answer to a client.
             let shortfall = snapshot.access.shortfall(
@@ -157,6 +161,21 @@ struct Explainer {
         case .needsAddress: note("access", "verdict", "depends on the address")
         }
         return verdict
+    }
+
+    /// What a job that learns with `--allow` makes of a denial.
+    private mutating func learning(_ verdict: Verdict, address: IPAddress?) -> Verdict {
+        let active = proxy.shared.learning.active
+        for job in active.jobs(of: request.access, at: now) { note("access", "learning", "noted for the job \(job)") }
+        guard case .deny(let denial) = verdict, let job = active.allowing(request.access, at: now) else {
+            return verdict
+        }
+        let lenient = snapshot.lenientAccess.decide(request.access, address: address)
+        if case .deny = lenient { return verdict }
+        note(
+            "access", "let through",
+            "for the job \(job.job): \(denial.rule.map { "rule \($0) denies it" } ?? "no rule allows it")")
+        return lenient
     }
 
     /// What placeholders make of a request that the rules allow.
@@ -391,7 +410,7 @@ struct Explainer {
         var first: Denial?
         var isOpen = false
         for address in addresses.compactMap(IPAddress.init) {
-            let objection = objection(to: address)
+            let objection = objection(to: address, over: goal.route)
             note("origin", "\(address)", objection?.text ?? "may be connected to")
             first = first ?? objection
             isOpen = isOpen || objection == nil
@@ -405,7 +424,7 @@ struct Explainer {
     /// The proxy resolves names, so only what needs no look-up is judged.
     private mutating func refusalBehindProxy(_ goal: OpeningGoal) -> (Explanation.Decision, String)? {
         for address in goal.addressesBehindProxy {
-            let objection = objection(to: address)
+            let objection = objection(to: address, over: goal.route)
             note("origin", "\(address)", objection?.text ?? "may be connected to")
             guard let objection else { continue }
             denial = objection
@@ -414,9 +433,10 @@ struct Explainer {
         return nil
     }
 
-    private func objection(to address: IPAddress) -> Denial? {
+    private func objection(to address: IPAddress, over route: Route) -> Denial? {
         proxy.shared.objection(
-            to: request.access, address: address, port: request.access.port, of: .destination, snapshot)
+            to: request.access, address: address, port: request.access.port, of: .destination, over: route, snapshot,
+            learning: proxy.shared.learning.active, now: now)
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

@@ -8,20 +8,21 @@ import Routing
 import TLS
 import Transaction
 
-/// Stands between a CONNECT that was answered with 200 and the first request inside its tunnel.
+/// Stands between the answer to a client that asked for a tunnel and what the tunnel becomes, until its first bytes are judged.
 ///
 /// ```
 /// greeting ─▶ listening ─▶ [issuing] ─▶ handshaking ─▶ expecting ─▶ a ClientConnection
 ///                 ├──────────────────────────────────────────────▶ a ClientConnection (HTTP without TLS)
-///                 └─▶ dialling ─▶ a TunnelRelay (what Larder does not speak)
+///                 └─▶ [dialling] ─▶ a TunnelRelay
 /// ```
 ///
-/// It carries out the steps that a `TunnelTarget` decides. The handshake counts as accepted only when the client has sent a byte of a
+/// It carries out the steps that a `TunnelTarget` decides. If the tunnel is not to be opened, the origin is connected from the beginning, as the client
+/// gets no 200 otherwise; the first byte goes there with the step `tunnel`. The handshake counts as accepted only when the client has sent a byte of a
 /// request: in TLS 1.3 a client refuses the certificate after Larder's side is done.
 ///
-/// Ownership: the worker's slab owns it until it ends; then its socket has another owner or is closed.
+/// Ownership: the worker's slab owns it until it ends; then its sockets have other owners or are closed.
 final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
-    private enum Stage {
+    enum Stage {
         /// The 200 has not been sent whole.
         case greeting
         /// Waits for the client's first bytes.
@@ -35,59 +36,99 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case ended
     }
 
-    private let worker: Worker
-    private let snapshot: Snapshot
-    private let interceptor: Interceptor
-    private let target: TunnelTarget
-    private let request: OwnedRequest
-    private var id = ConnectionID(slot: .max, generation: 0)
+    let worker: Worker
+    let snapshot: Snapshot
+    let target: TunnelTarget
+    let request: OwnedRequest
+    private(set) var id = ConnectionID(slot: .max, generation: 0)
     private let place: Occupancy.Place
     private var tunnelPlace: Occupancy.Place?
+    /// What the CONNECT holds of the buckets of `limits.rules`. The requests inside hold their own.
+    private var limits: HeldLimits?
     private var account: Account
-    private var stage = Stage.greeting
-    private var transport: Transport?
-    private var readEvent = IOEvent()
-    private var writeEvent = IOEvent()
+    var stage = Stage.greeting
+    var transport: Transport?
+    var readEvent = IOEvent()
+    var writeEvent = IOEvent()
     /// What the client has sent in the tunnel, before TLS began.
-    private var received: [UInt8]
+    var received: [UInt8]
     private var unsentGreeting: ArraySlice<UInt8>
-
-    private static let greeting =
-        Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; detail=opened\r\n\r\n".utf8)
+    /// Where the bytes will go. Nil for a tunnel that is to be opened.
+    private var origin: Transport?
+    private var originEvent = IOEvent()
+    /// What the origin has sent. It goes to the client when the tunnel is there.
+    private var early: [UInt8]
 
     private init(
-        worker: Worker, snapshot: Snapshot, interceptor: Interceptor, target: TunnelTarget, request: OwnedRequest,
-        place: Occupancy.Place, account: Account, client: consuming SurrenderedConnection
+        worker: Worker, snapshot: Snapshot, target: TunnelTarget, request: OwnedRequest, place: Occupancy.Place,
+        account: Account, client: consuming SurrenderedConnection, greeting: [UInt8], early: [UInt8]
     ) {
         self.worker = worker
         self.snapshot = snapshot
-        self.interceptor = interceptor
         self.target = target
         self.request = request
         self.place = place
         self.account = account
         received = client.unread
-        unsentGreeting = TunnelDoorstep.greeting[...]
+        unsentGreeting = greeting[...]
+        self.early = early
         transport = client.release()
     }
 
-    /// Takes the client's connection from its stream, and answers the CONNECT.
+    /// Takes the client's connection from its stream, and tells the client that it has its tunnel, which is opened.
+    ///
+    /// - Parameter greeting: what tells the client so.
     static func open(
-        _ target: TunnelTarget, stream: ClientStream, worker: Worker, snapshot: Snapshot, interceptor: Interceptor,
+        _ target: TunnelTarget, greeting: [UInt8], stream: ClientStream, worker: Worker, snapshot: Snapshot,
         request: OwnedRequest
     ) {
-        var account = Account()
-        let place = stream.clientPlace
-        let client = stream.surrender(&account)
-        precondition(!client.transport.isSecured, "a tunnel inside an opened one names no origin of its own")
+        precondition(target.use != .pass && snapshot.interceptor != nil, "a tunnel is opened with an authority")
+        let doorstep = TunnelDoorstep.make(
+            target, greeting: greeting, early: [], stream: stream, worker: worker, snapshot: snapshot, request: request)
+        guard let doorstep else { return }
         worker.counters.add(.clientConnectionsAccepted)
+        doorstep.begin()
+    }
+
+    /// Takes the client's connection from its stream, and tells the client that it has its tunnel to an origin that is connected. The client's first
+    /// bytes decide whether it gets it.
+    ///
+    /// - Parameters:
+    ///   - early: bytes that the origin has sent already.
+    ///   - place: the tunnel's place among those that `limits.tunnels_max` bounds.
+    static func judge(
+        _ target: TunnelTarget, greeting: [UInt8], stream: ClientStream, worker: Worker, snapshot: Snapshot,
+        request: OwnedRequest, origin: consuming Transport, early: [UInt8], place: Occupancy.Place?
+    ) {
+        precondition(target.use == .pass, "a tunnel that is opened has no origin")
+        let doorstep = TunnelDoorstep.make(
+            target, greeting: greeting, early: early, stream: stream, worker: worker, snapshot: snapshot,
+            request: request)
+        guard let doorstep else { return }
+        doorstep.origin = consume origin
+        doorstep.tunnelPlace = place
+        doorstep.begin()
+    }
+
+    private static func make(
+        _ target: TunnelTarget, greeting: [UInt8], early: [UInt8], stream: ClientStream, worker: Worker,
+        snapshot: Snapshot, request: OwnedRequest
+    ) -> TunnelDoorstep? {
+        var account = Account()
+        let (place, limits) = (stream.clientPlace, stream.limits)
+        // The bytes in the tunnel of a client that speaks TLS to the proxy come over a socket of their own.
+        guard let client = Carrier.unwrap(stream.surrender(&account), worker: worker) else {
+            Diagnostics.warning("a tunnel to \(target.host) was given up: there are no descriptors left")
+            return nil
+        }
         account.status = 200
         account.isLogged = false
         let doorstep = TunnelDoorstep(
-            worker: worker, snapshot: snapshot, interceptor: interceptor, target: target, request: request,
-            place: place, account: account, client: client)
+            worker: worker, snapshot: snapshot, target: target, request: request, place: place, account: account,
+            client: client, greeting: greeting, early: early)
+        doorstep.limits = limits
         doorstep.id = worker.doorsteps.insert(doorstep)
-        doorstep.begin()
+        return doorstep
     }
 
     /// Whether nothing has been read of a request, so that the tunnel may be closed when Larder stops.
@@ -101,7 +142,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     // MARK: events
 
-    private func assignEvents() {
+    func assignEvents() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe transport?.assign(
             &readEvent, on: worker.loop, .read, { _, _, context in unsafe doorstep(context).onReadable() }, context)
@@ -109,9 +150,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             &writeEvent, on: worker.loop, .write, { _, _, context in unsafe doorstep(context).onWritable() }, context)
     }
 
-    private func clearEvents() {
+    func clearEvents() {
         readEvent.clear()
         writeEvent.clear()
+        originEvent.clear()
     }
 
     private func onReadable() {
@@ -152,6 +194,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             worker.counters.add(.bytesToClients, count)
             unsentGreeting = unsentGreeting.dropFirst(count)
             if !unsentGreeting.isEmpty { return writeEvent.add() }
+            if origin != nil, target.hearsOrigin, hearOrigin() { return }
             // A client may send its first bytes without waiting for the 200.
             if received.isEmpty { return awaitFirstBytes(1) }
             perform(target.step(after: FirstBytes(received.span)))
@@ -162,6 +205,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     private func awaitFirstBytes(_ needs: Int) {
         stage = .listening(needs: needs)
+        // Decrypted bytes, which no event announces.
+        if transport?.mustBeDrained == true { return listen(needs: needs) }
         readEvent.add()
     }
 
@@ -170,129 +215,52 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
             unsafe received.append(contentsOf: worker.readBuffer[..<count])
-            if received.count >= needs { perform(target.step(after: FirstBytes(received.span))) }
-        case .wouldBlock: return
+            if received.count < needs { return awaitFirstBytes(needs) }
+            perform(target.step(after: FirstBytes(received.span)))
+        case .wouldBlock: readEvent.add()
         case .closed: close(received.isEmpty ? .clientClosed : .clientLeft)
         case .failed: close(.clientLeft)
         }
     }
 
-    private func perform(_ step: TunnelStep) {
+    /// Waits for the origin too, which may speak first. Returns true if it has done so already.
+    private func hearOrigin() -> Bool {
+        stage = .listening(needs: 1)
+        guard early.isEmpty, origin?.mustBeDrained != true else {
+            perform(target.stepWhenOriginSpeaks)
+            return true
+        }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe origin?.assign(
+            &originEvent, on: worker.loop, .read, { _, _, context in unsafe doorstep(context).onOriginReadable() },
+            context)
+        originEvent.add()
+        return false
+    }
+
+    private func onOriginReadable() {
+        guard case .listening = stage else { preconditionFailure("the origin is heard while the client is") }
+        switch unsafe origin?.read(into: worker.readBuffer) ?? .closed {
+        case .bytes(let count):
+            unsafe early.append(contentsOf: worker.readBuffer[..<count])
+            perform(target.stepWhenOriginSpeaks)
+        case .wouldBlock: return
+        case .closed, .failed: refuse(.connectionTerminated)
+        }
+    }
+
+    func perform(_ step: TunnelStep) {
         switch step {
         case .wait(let needs): awaitFirstBytes(needs)
         case .plain:
             let bytes = received
             unsafe bytes.withUnsafeBytes { unsafe enter(.http, with: $0) }
         case .secure: issueLeaf()
-        case .tunnel: dial()
+        case .tunnel: origin == nil ? dial() : relay()
         case .refuse(let reason, let alert):
             if let alert { unsafe alert.record.withUnsafeBytes { _ = unsafe transport?.write($0) } }
             close(reason)
         }
-    }
-
-    // MARK: TLS
-
-    private func issueLeaf() {
-        readEvent.remove()
-        guard let name = Interceptor.leafName(target.host) else {
-            preconditionFailure("a host without a leaf is denied")
-        }
-        let now = worker.wallTime.secondsSinceEpoch
-        let leaves = interceptor.leaves
-        if let leaf = leaves.leaf(for: name, at: now) { return beginHandshake(leaf) }
-        worker.counters.add(.leavesIssued)
-        guard !interceptor.authority.signsQuickly else { return beginHandshake(try? leaves.issue(name, at: now)) }
-        // A signature with RSA takes long enough to delay other clients.
-        stage = .issuing
-        let reference = WorkerReference(worker)
-        let isTaken = worker.shared.pool.submit(
-            { try? leaves.issue(name, at: now) },
-            then: { [id] in reference.value.doorsteps[id]?.issued($0) }, on: worker.loop.inbox)
-        if !isTaken { perform(.refuse(.handshakeFailed, alert: .internalError)) }
-    }
-
-    private func issued(_ leaf: Leaf?) {
-        guard case .issuing = stage else { return }
-        beginHandshake(leaf)
-    }
-
-    private func beginHandshake(_ leaf: Leaf?) {
-        stage = .handshaking
-        guard let leaf else { return perform(.refuse(.handshakeFailed, alert: .internalError)) }
-        // The events before the socket: it gets another owner.
-        clearEvents()
-        guard let socket = transport.take()?.surrender() else { preconditionFailure("a tunnel begins in plain text") }
-        do {
-            transport = try Transport(
-                opening: socket, with: interceptor.context, leaf: leaf, received: received, records: worker.records)
-        } catch {
-            return close(.handshakeFailed)
-        }
-        received = []
-        assignEvents()
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.clientHead)
-        continueHandshake()
-    }
-
-    private func continueHandshake() {
-        switch transport?.handshake() {
-        case .done: expect()
-        case .wantRead: readEvent.add()
-        case .wantWrite: writeEvent.add()
-        case .failed(let failure):
-            let signal = LeafRefusals.Signal(failure)
-            if let signal { noteRefusal(signal) }
-            close(signal == nil ? .handshakeFailed : .certificateRefused)
-        case nil: preconditionFailure("a handshake has its transport")
-        }
-    }
-
-    /// Waits for the first request.
-    private func expect() {
-        stage = .expecting
-        worker.counters.add(.handshakes)
-        if transport?.isResumed == true { worker.counters.add(.handshakesResumed) }
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.clientIdle)
-        readEvent.add()
-        sendTickets()
-        expectRequest()
-    }
-
-    /// Sends what is left of the handshake: a client need not read it before it sends its request.
-    private func sendTickets() {
-        if case .wouldBlock = transport?.flush() { writeEvent.add() }
-    }
-
-    private func expectRequest() {
-        switch unsafe transport?.read(into: worker.readBuffer) ?? .closed {
-        case .bytes(let count):
-            worker.counters.add(.bytesFromClients, count)
-            worker.shared.leafRefusals.withLock { $0.forget(refusalKey) }
-            unsafe enter(.https, with: UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
-        case .wouldBlock: return
-        case .closed:
-            noteRefusal(.ended)
-            close(.clientClosed)
-        case .failed:
-            let signal = transport?.failure.flatMap { LeafRefusals.Signal($0) } ?? .ended
-            noteRefusal(signal)
-            close(.certificateRefused)
-        }
-    }
-
-    // MARK: refusals
-
-    private var refusalKey: LeafRefusals.Key { request.leafRefusalKey }
-
-    private func noteRefusal(_ signal: LeafRefusals.Signal) {
-        worker.counters.add(.leavesRefused)
-        let key = refusalKey
-        let isNews = worker.shared.leafRefusals.withLock { $0.note(signal, of: key, now: worker.wallTime) }
-        guard isNews else { return }
-        Diagnostics.warning(
-            "\(key.client ?? "a client") does not accept the certificate for \(target.host) (\(signal)): it does not trust the authority of intercept.ca. Run setup.sh there, or leave the host out of intercept.hosts"
-        )
     }
 
     // MARK: the end
@@ -300,13 +268,14 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     /// Gives the connection to a session that reads requests.
     ///
     /// - Parameter bytes: the first bytes of the first request.
-    private func enter(_ scheme: Scheme, with bytes: UnsafeRawBufferPointer) {
+    func enter(_ scheme: Scheme, with bytes: UnsafeRawBufferPointer) {
         account.outcome = .opened
         worker.counters.add(.tunnelsOpened)
         end()
         guard let transport = transport.take() else { preconditionFailure("an open tunnel has its transport") }
         let context = ClientContext(
-            peer: request.client, isAdmitted: true, identity: request.identity,
+            peer: request.client, isAdmitted: true, identity: request.identity, listener: request.listener,
+            isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
                 scheme: scheme, host: target.host.uriText.utf8, port: request.head.target.port))
         unsafe worker.accept(transport, context, place, received: bytes)
@@ -337,14 +306,26 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     }
 
     func opened(_ origin: consuming Transport, at address: SocketAddress, early: [UInt8]) {
+        self.origin = consume origin
+        self.early = early
+        relay()
+    }
+
+    private func relay() {
         worker.counters.add(.tunnels)
         account.outcome = .tunnel
-        clearEvents()
-        guard let client = transport.take() else { preconditionFailure("a tunnel that is dialled has its client") }
+        // The relay waits with the same event, which saves two system calls.
+        originEvent.clear()
+        var waiting = IOEvent()
+        swap(&waiting, &readEvent)
+        guard let client = transport.take(), let origin = origin.take() else {
+            preconditionFailure("a tunnel has its two ends")
+        }
         leave(.becameTunnel)
         TunnelOpener.relay(
             SurrenderedConnection(client, unread: received), account, worker: worker, origin: origin, greeting: [],
-            early: early, place: tunnelPlace, request: request)
+            early: early, place: tunnelPlace, limits: limits, connection: place.connectionLimits, request: request,
+            clientEvent: waiting)
     }
 
     /// Closes the connection, because Larder stops or for what the client did.
@@ -355,15 +336,20 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         worker.counters.add(account.outcome == .failed ? .failed : .refused)
         account.closeReason = reason
         account.isBroken = true
+        // A connection that is passed on has been counted as a tunnel, so it is counted anew.
+        if target.use == .pass { worker.counters.add(.clientConnectionsAccepted) }
         worker.counters.closes.add(Int(reason.rawValue), 1)
         worker.counters.add(.clientConnectionsClosed)
         end()
         transport = nil
+        origin = nil
     }
 
     private func leave(_ reason: CloseReason) {
-        worker.counters.closes.add(Int(reason.rawValue), 1)
-        worker.counters.add(.clientConnectionsClosed)
+        if target.use != .pass {
+            worker.counters.closes.add(Int(reason.rawValue), 1)
+            worker.counters.add(.clientConnectionsClosed)
+        }
         account.isLogged = true
         end()
     }
@@ -373,7 +359,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         stage = .ended
         clearEvents()
         worker.loop.timers.cancel(self)
-        if !account.isLogged, worker.log.isOn { worker.log.append(account, request: request) }
+        if !account.isLogged {
+            worker.observe(account, request, snapshot)
+            if worker.log.isOn { worker.log.append(account, request: request) }
+        }
         account.isLogged = true
         worker.forget(doorstep: id)
     }
@@ -381,23 +370,4 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
 private func doorstep(_ context: UnsafeMutableRawPointer?) -> TunnelDoorstep {
     unsafe Unmanaged<TunnelDoorstep>.fromOpaque(context!).takeUnretainedValue()
-}
-
-extension OwnedRequest {
-    /// The client and the host of a CONNECT, as refused certificates are remembered.
-    var leafRefusalKey: LeafRefusals.Key {
-        guard let destination else { preconditionFailure("a request without a host goes nowhere") }
-        return LeafRefusals.Key(client: identity?.name ?? client.map { "\($0)" }, host: destination.host)
-    }
-}
-
-extension LeafRefusals.Signal {
-    /// Nil if the failure says nothing about the certificate.
-    init?(_ failure: TLSFailure) {
-        switch failure {
-        case .alertReceived(let code, _) where LeafRefusals.alerts.contains(code): self = .alert(code)
-        case .truncated, .connectionFailed: self = .ended
-        case .alertReceived, .certificate, .protocolError: return nil
-        }
-    }
 }

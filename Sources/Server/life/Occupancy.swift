@@ -7,12 +7,21 @@ final class Occupancy: Sendable {
     /// One place. It is free again when the last reference is released, on any thread.
     final class Place: Sendable {
         private let occupancy: Occupancy
-        fileprivate init(_ occupancy: Occupancy) { self.occupancy = occupancy }
+        /// What a client connection holds besides.
+        let connectionLimits: ConnectionLimits?
+        fileprivate init(_ occupancy: Occupancy, _ connectionLimits: ConnectionLimits?) {
+            self.occupancy = occupancy
+            self.connectionLimits = connectionLimits
+        }
         deinit { occupancy.leave() }
     }
 
     /// Takes a place. Returns nil if `limit` places are taken.
-    func take(limit: Int) -> Place? { enter(limit: limit) ? Place(self) : nil }
+    ///
+    /// - Parameter connectionLimits: held as long as the place.
+    func take(limit: Int, with connectionLimits: ConnectionLimits? = nil) -> Place? {
+        enter(limit: limit) ? Place(self, connectionLimits) : nil
+    }
 
     /// Takes a place for a caller that frees it itself, once, with `leave`. Returns false if `limit` places are taken.
     func enter(limit: Int) -> Bool {

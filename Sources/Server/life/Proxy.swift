@@ -1,4 +1,5 @@
-import Access
+import Learning
+package import Access
 import CLarder
 import Caching
 package import EventLoop
@@ -40,6 +41,10 @@ package final class Proxy: Sendable {
     package enum StartError: Error, CustomStringConvertible {
         /// - Parameter index: the entry of `Configuration.listen`.
         case listen(index: Int, address: String, SocketError)
+        /// The service manager has passed no such socket, or none that listens.
+        case notInherited(index: Int, address: String)
+        /// A socket that the service manager has passed lets other machines in, and the configuration names neither clients nor users.
+        case unguarded(index: Int, address: String)
         case worker(String)
         case log(path: String, errno: CInt)
         case disk(BackStoreRefusal)
@@ -47,6 +52,10 @@ package final class Proxy: Sendable {
         package var description: String {
             switch self {
             case .listen(_, let address, let reason): "cannot listen on \(address): \(reason)"
+            case .notInherited(_, let address):
+                "cannot listen on \(address): the service manager has passed no such socket that listens (LISTEN_FDS)"
+            case .unguarded(_, let address):
+                "\(address): a listener beyond loopback needs access.clients or access.authentication"
             case .worker(let reason): "cannot start a worker: \(reason)"
             case .disk(let refusal): "the disk tier: \(refusal)"
             case .log(let path, let code): "cannot open the access log \(path): \(systemErrorText(code))"
@@ -66,7 +75,7 @@ package final class Proxy: Sendable {
     package static func start(_ snapshot: Snapshot) throws -> Proxy {
         let configuration = snapshot.configuration
         // Check this first: if another program has the address, nothing has to be undone.
-        for (index, address) in try addresses(configuration).enumerated() { try checkFree(address, index) }
+        for place in try ListeningPlace.all(snapshot) { try place.checkFree() }
         let log = AccessLogSink(configuration.log.access)
         do {
             try log.start()
@@ -86,6 +95,8 @@ package final class Proxy: Sendable {
             zones: zones, hasher: hasher,
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
         shared.cookies.adopt(configuration.cookieJars)
+        shared.learning.adopt(RecipePaths(configuration))
+        shared.budgets.adopt(configuration.budgetsFile)
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         do {
             try proxy.startWorkers(snapshot)
@@ -116,50 +127,21 @@ package final class Proxy: Sendable {
     private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
         let count = Proxy.workerCount(snapshot.configuration)
         precondition(count > 0, "a proxy has at least one worker")
-        var addresses = try Proxy.addresses(snapshot.configuration)
+        var places = try ListeningPlace.all(snapshot)
         for number in 0..<count {
-            var listeners: [(CInt, Listener.Kind)] = []
-            for index in addresses.indices {
-                // A Unix socket cannot be shared, so the first worker alone accepts its connections.
-                if addresses[index].family == .unix && number > 0 { continue }
-                let fd = try Proxy.listen(addresses[index], index)
+            var listeners: [(CInt, Listener.Kind, ListenerTerms)] = []
+            for index in places.indices where places[index].isShared || number == 0 {
+                let fd = try places[index].open().release()
                 // For port 0 the system has chosen a port. The other workers use the same one.
-                addresses[index] = Proxy.localAddress(fd) ?? addresses[index]
-                listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
+                places[index].address = Proxy.localAddress(fd) ?? places[index].address
+                listeners.append((fd, places[index].kind, places[index].terms))
             }
             let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
             state.withLock { $0.workers.append(started) }
+            shared.onWait { started.inbox.post { started.worker.value.closeShortWays() } }
         }
-        state.withLock { [addresses] in $0.addresses = addresses }
-    }
-
-    private static func addresses(_ configuration: Configuration) throws(StartError) -> [SocketAddress] {
-        var result: [SocketAddress] = []
-        for (index, listen) in configuration.listen.enumerated() {
-            switch listen {
-            case .tcp(let address, let port): result.append(SocketAddress(address, port: port))
-            case .unix(let path):
-                do throws(SocketError) {
-                    result.append(try SocketAddress(unixPath: path))
-                } catch { throw .listen(index: index, address: path, error) }
-            }
-        }
-        return result
-    }
-
-    private static func listen(_ address: SocketAddress, _ index: Int) throws(StartError) -> CInt {
-        do throws(SocketError) {
-            return try Sockets.listen(address, reusePort: address.family != .unix, backlog: 4096).release()
-        } catch { throw .listen(index: index, address: "\(address)", error) }
-    }
-
-    /// Fails if another process listens on the address. With `SO_REUSEPORT` alone two processes would share the clients without notice, so
-    /// this tries a socket that does not share.
-    private static func checkFree(_ address: SocketAddress, _ index: Int) throws(StartError) {
-        guard address.family != .unix, address.port != 0 else { return }
-        do throws(SocketError) {
-            _ = try Sockets.listen(address, reusePort: false, backlog: 1)
-        } catch { throw .listen(index: index, address: "\(address)", error) }
+        shared.setProxyAddresses(places.map(\.address))
+        state.withLock { [places] in $0.addresses = places.map(\.address) }
     }
 
     private static func localAddress(_ fd: CInt) -> SocketAddress? {
@@ -168,7 +150,7 @@ package final class Proxy: Sendable {
 
     /// Starts a thread that makes and runs a worker. Returns when the worker is ready.
     private static func launch(
-        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind)]
+        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind, ListenerTerms)]
     ) throws(StartError) -> WorkerHandle {
         let report = LaunchReport()
         let thread: ThreadHandle
@@ -176,7 +158,9 @@ package final class Proxy: Sendable {
             thread = try startThread(name: "larder-\(number)") {
                 do {
                     let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
-                    for (fd, kind) in listeners { worker.listen(on: Descriptor(adopting: fd), kind: kind) }
+                    for (fd, kind, terms) in listeners {
+                        worker.listen(on: Descriptor(adopting: fd), kind: kind, terms: terms)
+                    }
                     report.succeeded((worker.loop.inbox, worker.counters, WorkerReference(worker)))
                     worker.run()
                 } catch {
@@ -262,6 +246,19 @@ package final class Proxy: Sendable {
         return gathering.wait(for: 1, timeout: timeout) == [true]
     }
 
+    /// Runs `work` on each worker's thread, and waits until all have done so. A worker that does not answer within `timeout` is not waited for.
+    func onEachWorker(timeout: Duration = .milliseconds(500), _ work: @escaping @Sendable (Worker) -> Void) {
+        let gathering = Gathering<Bool>()
+        let workers = state.withLock { $0.workers }
+        for worker in workers {
+            worker.inbox.post {
+                work(worker.worker.value)
+                gathering.add([true])
+            }
+        }
+        _ = gathering.wait(for: workers.count, timeout: timeout)
+    }
+
     private final class Gathering<Element: Sendable>: Sendable {
         private let found = Locked<[Element]>([])
         private let signal = CountingSemaphore()
@@ -283,6 +280,8 @@ package final class Proxy: Sendable {
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
         shared.cookies.adopt(snapshot.configuration.cookieJars)
+        shared.learning.adopt(RecipePaths(snapshot.configuration))
+        shared.budgets.adopt(snapshot.configuration.budgetsFile)
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones
@@ -290,6 +289,14 @@ package final class Proxy: Sendable {
         }
         for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot, zones: zones) } }
         shared.accessLog.reopen()
+    }
+
+    /// Uses what the files of `access.authentication` say now, if the settings are still those for which they were read.
+    package func adopt(_ material: AuthenticationMaterial, for shelf: AuthenticationShelf) {
+        let workers = state.withLock { $0.snapshot.authentication === shelf ? $0.workers : nil }
+        guard let workers else { return }
+        shelf.replace(material)
+        for worker in workers { worker.inbox.post { worker.worker.value.forgetProofs() } }
     }
 
     /// Stops accepting connections, and lets present requests end.
@@ -319,7 +326,10 @@ package final class Proxy: Sendable {
         shared.zones.close()
         shared.pool.shutdown()
         shared.tickets.close()
+        shared.acceptor.close()
         shared.cookies.close()
+        shared.learning.close(now: WallTime(ticks: readWallTicks()))
+        shared.budgets.close()
         shared.accessLog.stop()
     }
 }

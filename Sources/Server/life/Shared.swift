@@ -49,12 +49,22 @@ package final class Shared: Sendable {
     let withoutExpectations = Locked(ExpiringTable<Origin, Void>(lifetime: .seconds(3600), countMax: 1024))
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
+    /// How the limits of `limits.rules` are used.
+    package let limits = LimitTable()
+    let budgets: BudgetShelf
+    let overload = OverloadWatch()
+    /// What the log has said of connections over a limit.
+    let limitNews = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
     /// The tickets with which Larder logs in.
     let tickets = TicketShelf()
+    /// The keys with which clients are logged in by Negotiate.
+    let acceptor = AcceptorShelf()
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
+    /// What jobs have requested, for `larder learn`.
+    package let learning = LearningBook()
     /// The jars of `cookie_jars`.
     package let cookies = CookieShelf()
     /// Which clients have proven their access to signed addresses.
@@ -65,6 +75,9 @@ package final class Shared: Sendable {
     let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.
     let instance: Instance
+    /// How often clients failed to prove who they are, and which nonces they have used.
+    let attempts = AttemptLedger()
+    private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])
     /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
 
@@ -84,6 +97,7 @@ package final class Shared: Sendable {
     }
 
     init(zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink) {
+        budgets = BudgetShelf(limits)
         self.zones = zones
         self.pool = pool
         self.accessLog = accessLog
@@ -96,6 +110,10 @@ package final class Shared: Sendable {
         provenAccess = SharedProofs { Digest.hmacSHA256(key: digestKey, $0) }
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
+
+    /// Has every worker decide anew about the next request of each connection. Each worker registers what does that.
+    func closeShortWays() { for close in whenWaitBegins.withLock({ $0 }) { close() } }
+    func onWait(_ close: @escaping @Sendable () -> Void) { whenWaitBegins.withLock { $0.append(close) } }
 
     static func random(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
@@ -116,21 +134,36 @@ package final class Shared: Sendable {
         certificateRequests.withLock { $0.list(now: now) }
     }
 
-    private let admin = Locked<[SocketAddress]>([])
+    private let ownListeners = Locked<(admin: [SocketAddress], proxy: [SocketAddress])>(([], []))
 
     /// Sets the addresses of the admin server. No client reaches them through the proxy, whatever the rules allow.
-    package func setAdminAddresses(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
+    package func setAdminAddresses(_ addresses: [SocketAddress]) { ownListeners.withLock { $0.admin = addresses } }
+
+    /// Sets the addresses on which the proxy accepts clients. Nor does any client reach them: it would be another client there.
+    func setProxyAddresses(_ addresses: [SocketAddress]) { ownListeners.withLock { $0.proxy = addresses } }
 
     func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
-        admin.withLock { listeners in
-            listeners.contains { listener in
-                guard listener.port == port, let own = IPAddress(listener) else { return false }
-                // Connecting to 0.0.0.0 or :: connects to this machine. A server that listens there has every address of this machine,
-                // so every address that is not public might be one of them.
-                return own == address || addressClass(address) == .unspecified
-                    || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
-            }
+        ownListeners.withLock { $0.admin.filter { $0.port == port } }.contains { listener in
+            // A server that listens on every address may have one behind a translator, which is not to be found out.
+            Shared.leads(address, to: listener)
+                || (IPAddress(listener).map(addressClass) == .unspecified
+                    && !addressClass(address).isPublic)
         }
+    }
+
+    func isOwnListener(_ address: IPAddress, port: UInt16) -> Bool {
+        ownListeners.withLock { $0.proxy.filter { $0.port == port } }.contains { Shared.leads(address, to: $0) }
+    }
+
+    /// Whether a connection to the address reaches a server that listens there. The port is the same.
+    ///
+    /// Connecting to 0.0.0.0 or :: connects to this machine, and a server that listens there has every address of this machine.
+    private static func leads(_ address: IPAddress, to listener: SocketAddress) -> Bool {
+        guard let own = IPAddress(listener) else { return false }
+        let reached = addressClass(address)
+        if own == address || reached == .unspecified { return true }
+        guard addressClass(own) == .unspecified else { return false }
+        return reached == .loopback || Sockets.isOfThisMachine(SocketAddress(address, port: listener.port))
     }
 
     /// The boundary between the parts of an answer to several ranges. It is random, so content cannot contain it on purpose.

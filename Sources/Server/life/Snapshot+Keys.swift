@@ -42,5 +42,6 @@ extension RuleRequest {
             client: asker?.client, identity: asker?.identity, method: .get, scheme: uri.scheme,
             destination: destination, port: uri.port, isTunnel: false,
             pathAndQuery: uri.pathAndQuery[...])
+        listener = asker?.listener
     }
 }

@@ -2,8 +2,10 @@ package import Access
 package import Caching
 package import ClientSetup
 import Interception
+package import Limiting
 package import Message
 package import Routing
+import Rules
 package import Settings
 package import TLS
 
@@ -11,6 +13,8 @@ package import TLS
 package final class Snapshot: Sendable {
     package let configuration: Configuration
     package let access: AccessPolicy
+    /// What holds in its place for a job that learns with `--allow`, where it denies.
+    let lenientAccess: AccessPolicy
     package let cachePolicy: CachePolicy
     package let cacheRules: CacheRules
     // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
@@ -37,6 +41,9 @@ package final class Snapshot: Sendable {
     /// A rule of `routes` names a credential.
     let routesHaveCredentials: Bool
     package let bandwidth: BandwidthPlan
+    package let limitPlan: LimitPlan
+    /// Whether some limit counts connections.
+    let countsConnections: Bool
     /// Whether any request can have a limit of the rate.
     let limitsBandwidth: Bool
     /// When requests to an origin fail without trying. Nil: never.
@@ -48,13 +55,40 @@ package final class Snapshot: Sendable {
     package let secrets: SecretShelf
     /// For connections to origins and next proxies.
     let tls: TLSContexts
-    /// The schemes of `access.authentication`; nil if clients need not prove who they are.
-    package let authenticator: Authenticator?
+    /// How clients prove who they are.
+    package let authentication: AuthenticationShelf
+    /// Whether they have to, in one of the ways that the configuration names.
+    let requiresIdentity: Bool
+    /// The schemes of `access.authentication`; nil if requests need not carry credentials.
+    package var authenticator: Authenticator? { asksForCredentials ? authentication.authenticator : nil }
+    /// Whether requests have to carry credentials.
+    let asksForCredentials: Bool
+    /// What listeners show to clients that speak TLS.
+    package let listenerTLS: [ListenerTLSSettings: ListenerTLS]
     let interception: InterceptionPolicy
     /// Opens tunnels. Nil: every tunnel remains one.
     package let interceptor: Interceptor?
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
+
+    /// Clients have to prove who they are, and can do so with a certificate alone.
+    let isCertificateRequired: Bool
+
+    /// Who the owner of a certificate is. Nil if nobody knows.
+    func identity(of certificate: ClientCertificate) -> Identity? {
+        configuration.access.authentication.certificates.identity(of: certificate).map {
+            Identity(name: $0.name, scheme: .certificate, groups: $0.groups, scope: .connection)
+        }
+    }
+
+    /// Whether the configuration, or the environment that it refers to, names a next proxy there, by this host or by this address.
+    func isNextProxy(_ host: DestinationHost, _ address: IPAddress, port: UInt16) -> Bool {
+        guard hasRoutes else { return false }
+        return routes.nextProxies.contains { proxy in
+            proxy.endpoint.port == port
+                && (proxy.endpoint.host == host.description || proxy.endpoint.host == address.description)
+        }
+    }
 
     /// The PAC file of a rule.
     func script(from source: PACSource) -> PACScript {
@@ -73,6 +107,7 @@ package final class Snapshot: Sendable {
     /// - Parameters:
     ///   - authentication: what the files of `access.authentication` gave. Without users, every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
+    ///   - listenerTLS: what the files of `listen` gave.
     ///   - originTLS: what the files of `origins` gave.
     ///   - scripts: the PAC files of `routes`.
     ///   - environment: what the environment says of next proxies, for `via: environment`.
@@ -81,14 +116,17 @@ package final class Snapshot: Sendable {
     package init(
         configuration: Configuration, authentication: AuthenticationMaterial = AuthenticationMaterial(),
         interceptor: Interceptor? = nil, pages: Pages = Pages(),
-        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
+        secrets: SecretShelf = SecretShelf(), listenerTLS: [ListenerTLSSettings: ListenerTLS] = [:],
+        originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
         environment: ProxyEnvironment = ProxyEnvironment(), after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
         self.configuration = configuration
         self.interceptor = interceptor
+        self.listenerTLS = listenerTLS
         self.pages = pages
         interception = InterceptionPolicy(configuration.intercept)
         access = AccessPolicy(from: configuration.access)
+        lenientAccess = AccessPolicy(from: configuration.access.lenient)
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy
@@ -101,7 +139,7 @@ package final class Snapshot: Sendable {
         allowsShortWays = keysAreOfRulesAlone && !cacheRulesDependOnIndexes
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
-            || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })
+            || (usesCookies && configuration.origins.contains(where: \.conditions.dependOnUser))
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)
@@ -109,6 +147,8 @@ package final class Snapshot: Sendable {
         routesHaveCredentials = routes.hasCredentials
         self.scripts = scripts
         bandwidth = configuration.bandwidth
+        limitPlan = configuration.limitPlan
+        countsConnections = limitPlan.countsConnections
         limitsBandwidth = !bandwidth.isUnlimited || configuration.origins.contains { $0.bandwidth != nil }
         originCircuit = configuration.circuit.terms
         tls = try TLSContexts(configuration.tls, originTLS, after: earlier?.tls)
@@ -125,6 +165,9 @@ package final class Snapshot: Sendable {
         credentials = CredentialTable(configuration.credentials)
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
-        authenticator = Authenticator(configuration.access.authentication, authentication)
+        self.authentication = AuthenticationShelf(configuration.access.authentication, authentication)
+        asksForCredentials = !configuration.access.authentication.offered.isEmpty
+        requiresIdentity = configuration.access.authentication.isRequired
+        isCertificateRequired = requiresIdentity && !asksForCredentials
     }
 }

@@ -50,6 +50,10 @@ import Synchronization
     @exclusivity(unchecked) private var uncheckedRetryBudget = RetryBudget()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
+    /// Clients of which is not known yet what they speak.
+    let arrivals = Slab<Doorstep>()
+    /// What carries the bytes of clients with TLS to tunnels that are opened up.
+    let carriers = Slab<Carrier>()
     /// Tunnels that are being opened.
     let doorsteps = Slab<TunnelDoorstep>()
     /// For TLS with clients.
@@ -58,6 +62,7 @@ import Synchronization
     let tunnels = Slab<Tunnel>()
     private var closedClients: [ClientConnection] = []
     private var endedDoorsteps: [TunnelDoorstep] = []
+    private var endedArrivals: [Doorstep] = []
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
@@ -65,10 +70,17 @@ import Synchronization
     /// The origin of `larder doctor`.
     private(set) var checkOrigin: CheckOriginServer!
     var credentials: VerifiedCredentials
+    /// Answers that are held back. Each belongs to a client with a place of its own, which bounds them.
+    private var held: [UInt64: Timer] = [:]
+    private var lastHeld: UInt64 = 0
     let credentialDesk = CredentialDesk()
     let tokenDesk: TokenDesk
     let routeWaits = RouteWaits()
     var pageBodies = PageBodies()
+    /// Nil: no job learns.
+    var learner: WorkerLearner?
+    /// `LearningBook.changeCount` when `learner` was made.
+    var learningChanges: UInt64 = 0
     /// The client connections that send when the present turn of a body's writer is over.
     let readers: ReaderQueue
     private let thread = pthread_self()
@@ -76,7 +88,7 @@ import Synchronization
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
     struct Scratch {
         var limits = Limits()
-        /// Whether no authentication, no access rule and no cache rule has to look at a request.
+        /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.
         var isOpen = false
         /// Grows with whatever takes decisions about clients back: a reload, and a client that begins to have to wait.
         var settingsNumber: UInt64 = 0
@@ -122,13 +134,14 @@ import Synchronization
         origins = OriginPools(worker: self)
         checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
         copySettings(of: snapshot)
+        adoptLearning()
     }
 
     private static func credentialMemory(_ snapshot: Snapshot, _ shared: Shared) -> VerifiedCredentials {
         var bounds = VerifiedCredentials.Bounds()
         bounds.remember = snapshot.configuration.access.authentication.basic.remember
         let key = shared.digestKey
-        return VerifiedCredentials(bounds: bounds) { Digest.hmacSHA256(key: key, $0) }
+        return VerifiedCredentials(bounds: bounds, attempts: shared.attempts) { Digest.hmacSHA256(key: key, $0) }
     }
 
     deinit {
@@ -167,30 +180,50 @@ import Synchronization
     private var isOwnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
     /// Accepts connections on a listening socket.
-    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind) {
-        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
+    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind, terms: ListenerTerms) {
+        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind, terms: terms))
     }
 
-    /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
+    /// Takes an accepted connection. It is closed at once if the worker is draining or a limit of connections is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
-    func accept(_ transport: consuming Transport, from peer: IPAddress?) {
-        guard let place = takePlace() else { return }
+    func accept(_ transport: consuming Transport, from peer: IPAddress?, by listener: ListenerTerms) {
+        guard let place = takePlace(for: peer) else { return }
+        if listener.trusts(peer) {
+            counters.add(.clientConnectionsAccepted)
+            return Doorstep.open(
+                worker: self, listener: listener, peer: peer, place: place, transport: transport, received: [],
+                isTrusted: true)
+        }
         let isAdmitted = snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
-        accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted), place)
+        accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted, listener: listener), place)
     }
 
     /// Takes a connection with this process itself.
     func accept(_ transport: consuming Transport, of program: ProgramLink) {
         guard let place = takePlace() else { return }
-        let context = ClientContext(peer: nil, isAdmitted: true, identity: program.identity, program: program)
+        let context = ClientContext(
+            peer: nil, isAdmitted: true, identity: program.identity, listener: nil, program: program)
         accept(transport, context, place)
     }
 
     /// The place of a new client connection. Nil if it is to be closed at once.
-    private func takePlace() -> Occupancy.Place? {
+    private func takePlace(_ limits: ConnectionLimits? = nil) -> Occupancy.Place? {
         guard !isDraining else { return refuseConnection(.draining) }
-        return shared.clients.take(limit: snapshot.limits.clientsMax) ?? refuseConnection(.tooManyClients)
+        guard shared.overload.state != .overloaded else { return refuseConnection(.overloaded) }
+        return shared.clients.take(limit: snapshot.limits.clientsMax, with: limits)
+            ?? refuseConnection(.tooManyClients)
+    }
+
+    /// The same under `limits.rules`.
+    private func takePlace(for peer: IPAddress?) -> Occupancy.Place? {
+        guard snapshot.countsConnections else { return takePlace() }
+        switch connectionLimits(of: peer) {
+        case .success(let limits): return takePlace(limits)
+        case .failure(let refusal):
+            note(refusal)
+            return refuseConnection(.tooManyOfClient)
+        }
     }
 
     private func refuseConnection(_ reason: CloseReason) -> Occupancy.Place? {
@@ -207,7 +240,7 @@ import Synchronization
         client.start(over: transport)
     }
 
-    /// Takes a connection in an opened tunnel, whose first bytes have been read.
+    /// Takes a connection whose first bytes have been read: one in an opened tunnel, or one behind a doorstep.
     func accept(
         _ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place,
         received bytes: UnsafeRawBufferPointer
@@ -216,6 +249,30 @@ import Synchronization
             ClientConnection(worker: self, id: $0, context: context, place: place)
         }
         unsafe client.start(over: transport, received: bytes)
+    }
+
+    /// Takes a connection that is refused before it has made a request.
+    func refuse(
+        _ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place, _ reason: CloseReason,
+        reply: [UInt8]
+    ) {
+        let client = clients.insert {
+            ClientConnection(worker: self, id: $0, context: context, place: place)
+        }
+        client.start(over: transport, refusing: reason, reply: reply)
+    }
+
+    /// Removes a client that has another owner, or has closed.
+    func forget(arrival id: ConnectionID) {
+        guard let ended = arrivals.remove(id) else { return }
+        // One of its methods is running: release it at the end of the turn.
+        if endedArrivals.isEmpty {
+            loop.afterTurn { [unowned self] in
+                endedArrivals.removeAll()
+                stopIfDrained()
+            }
+        }
+        endedArrivals.append(ended)
     }
 
     /// Removes a tunnel that has been opened or closed.
@@ -232,10 +289,12 @@ import Synchronization
     }
 
     /// Removes a connection that has closed or become a tunnel. Its number finds nothing from here on.
-    func forget(_ id: ConnectionID) {
+    ///
+    /// - Parameter isOver: false if a doorstep goes on with it, so that it is not counted as closed.
+    func forget(_ id: ConnectionID, isOver: Bool = true) {
         guard let client = clients.remove(id) else { return }
         precondition(client.phase == .closed || client.phase == .tunnelling, "an open connection is not forgotten")
-        counters.add(.clientConnectionsClosed)
+        if isOver { counters.add(.clientConnectionsClosed) }
         // One of its methods may be running: release it at the end of the turn.
         if closedClients.isEmpty { loop.afterTurn { [unowned self] in closedClients.removeAll() } }
         closedClients.append(client)
@@ -251,22 +310,56 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         precondition(
             zones.count == snapshot.cacheRules.zoneNames.count, "the zones and the rules belong to one configuration")
+        // What was remembered holds on where the same is asked: it is found by the stored hash of the user.
+        if snapshot.configuration.access.authentication != self.snapshot.configuration.access.authentication {
+            credentials = Worker.credentialMemory(snapshot, shared)
+        }
         self.snapshot = snapshot
         self.zones = zones
         copySettings(of: snapshot)
         pageBodies.removeAll()
-        credentials = Worker.credentialMemory(snapshot, shared)
+    }
+
+    /// Looks at credentials, and takes back what was decided about clients if one of them begins to have to wait.
+    func noticingWaits<Result>(_ body: () -> Result) -> Result {
+        let result = body()
+        if credentials.takeBegunWait() { shared.closeShortWays() }
+        return result
+    }
+
+    /// Calls `body` after a time, on this worker's thread, unless the worker ends before.
+    func hold(for delay: Duration, _ body: @escaping () -> Void) {
+        lastHeld &+= 1
+        let timer = Timer { [unowned self, number = lastHeld] in
+            held[number] = nil
+            body()
+        }
+        held[lastHeld] = timer
+        timers.schedule(timer, after: delay)
+    }
+
+    /// What proves who a client is has changed: nobody is known any more because of what was true before. Passwords are remembered with the hash
+    /// that they were compared with, so those of others stay.
+    func forgetProofs() {
+        closeShortWays()
+        credentials.tokens.forgetAll()
     }
 
     /// No request is allowed any more because one before it was.
     func closeShortWays() { unsafe scratch.pointee.settingsNumber += 1 }
 
+    /// No rule and nothing else has to look at a request if there are none, nobody authenticates and no job learns.
+    func decideAboutShortWays() {
+        closeShortWays()
+        unsafe scratch.pointee.isOpen =
+            snapshot.access.isOpen && !snapshot.requiresIdentity && snapshot.cacheRulesAreTrivial && learner == nil
+            && snapshot.limitPlan.isEmpty
+    }
+
     /// Copies the settings that every request needs into `scratch`.
     private func copySettings(of snapshot: Snapshot) {
-        closeShortWays()
+        decideAboutShortWays()
         unsafe scratch.pointee.limits = snapshot.limits
-        unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
@@ -277,6 +370,7 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
+        for arrival in arrivals.occupants { arrival.close(.draining) }
         for doorstep in doorsteps.occupants where doorstep.isIdle { doorstep.close(.draining) }
         for client in clients.occupants where client.isIdle { client.close(.draining) }
         stopIfDrained()
@@ -284,7 +378,9 @@ import Synchronization
 
     /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, doorsteps.count == 0, tunnels.count == 0 else { return }
+        guard isDraining, clients.count == 0, arrivals.count == 0, doorsteps.count == 0, tunnels.count == 0,
+            carriers.count == 0
+        else { return }
         finish()
     }
 
@@ -295,12 +391,16 @@ import Synchronization
         listeners.removeAll()
         // Clients first, then tunnels, then fetches: an exchange that ends detaches its fetch, and a fetch returns its stream to the pools,
         // which close what is left. Closing the last client may call this again from `stopIfDrained`; every step may run twice.
+        for arrival in arrivals.occupants { arrival.close(.stopped) }
         for doorstep in doorsteps.occupants { doorstep.close(.stopped) }
         for client in clients.occupants { client.close(.stopped) }
         for tunnel in tunnels.occupants { tunnel.relay.cancel() }
+        for carrier in carriers.occupants { carrier.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let ticker { timers.cancel(ticker) }
+        for timer in held.values { timers.cancel(timer) }
+        held = [:]
         log.stop()
         counters.gauges.set(Gauge.isFinished.rawValue, 1)
         loop.stop()
@@ -310,8 +410,14 @@ import Synchronization
     private func tick() {
         publishGauges()
         origins.closeOutdatedLogIns(snapshot.secrets)
-        // One worker looks after the cookie jars.
-        if number == 0 { shared.cookies.tend(on: shared.pool) }
+        // One worker looks after what is of all of them.
+        if number == 0 {
+            shared.cookies.tend(on: shared.pool)
+            shared.budgets.tend(on: shared.pool, now: uptime)
+            shared.overload.look()
+        }
+        shedIdle()
+        tendLearning()
         guard let ticker, !isDraining else { return }
         timers.schedule(ticker, after: .seconds(1))
     }
@@ -345,6 +451,9 @@ import Synchronization
         closedClients.removeAll()
         endedDoorsteps.removeAll()
         doorsteps.removeAll()
+        endedArrivals.removeAll()
+        arrivals.removeAll()
+        carriers.removeAll()
         fetches.removeAll()
         ticker = nil
         origins = nil

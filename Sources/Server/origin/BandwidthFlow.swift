@@ -25,15 +25,25 @@ private final class BandwidthFlow: FlowPacer {
 
 extension Worker {
     /// The brake for what an origin sends through a tunnel. Nil if no limit holds.
-    func brake(forTunnelOf request: OwnedRequest) -> FlowBrake? {
-        guard snapshot.limitsBandwidth else { return nil }
-        return brake(for: request, snapshot.origins.terms(for: request.access), snapshot)
+    ///
+    /// - Parameter limits: what holds towards the client.
+    func brake(forTunnelOf request: OwnedRequest, _ limits: HeldLimits?) -> FlowBrake? {
+        var flow: (any FlowPacer)?
+        if snapshot.limitsBandwidth {
+            flow = self.flow(for: request, snapshot.origins.terms(for: request.access), snapshot)
+        }
+        if let limits { flow = limits.pacer(beside: flow) }
+        return flow.map { FlowBrake(loop, $0) }
     }
 
     /// The brake for what an origin sends in answer to a request. Nil if no limit holds.
     func brake(for request: OwnedRequest, _ terms: OriginTerms, _ snapshot: Snapshot) -> FlowBrake? {
+        flow(for: request, terms, snapshot).map { FlowBrake(loop, $0) }
+    }
+
+    private func flow(for request: OwnedRequest, _ terms: OriginTerms, _ snapshot: Snapshot) -> BandwidthFlow? {
         let shares = snapshot.bandwidth.shares(for: request.access, terms)
         guard !shares.isEmpty else { return nil }
-        return FlowBrake(loop, BandwidthFlow(shares, shared.bandwidth, now: loop.now))
+        return BandwidthFlow(shares, shared.bandwidth, now: loop.now)
     }
 }

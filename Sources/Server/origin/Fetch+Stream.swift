@@ -743,7 +743,7 @@ extension Fetch {
             let isReusable =
                 isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
                 && (legs == nil || stream.logIn?.isOver != false)
-            stream.finish(isReusable ? .keep(for: incoming.keepAlive) : .close)
+            stream.finish(isReusable ? .keep(for: incoming.keepAlive) : cutsRequest ? .reset : .close)
         }
     }
 }

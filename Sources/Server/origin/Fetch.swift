@@ -90,6 +90,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var sentBytes: UInt64 = 0
     /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
+    /// The client's request broke off. Its origin gets a reset, so that it cannot take a part of the request for the whole.
+    var cutsRequest = false
     /// The framing of the request's body on the stream.
     ///
     /// While it frames a piece of content it calls the stream alone, which never asks for it: the unchecked access is exclusive.

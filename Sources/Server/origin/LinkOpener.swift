@@ -145,7 +145,9 @@ final class LinkOpener: TimedObject {
 
     /// Why the address must not be dialled; nil if it may be.
     private func objection(to address: IPAddress, port: UInt16, of addressee: Opening.Addressee) -> Denial? {
-        worker.shared.objection(to: request, address: address, port: port, of: addressee, snapshot)
+        worker.shared.objection(
+            to: request, address: address, port: port, of: addressee, over: opening.goal.route, snapshot,
+            learning: worker.learner?.active, now: worker.wallTime)
     }
 
     private func connect(_ addresses: [SocketAddress]) {

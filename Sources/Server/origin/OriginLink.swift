@@ -97,6 +97,9 @@ final class OriginLink: TimedObject {
             if !isReading { resumeReading() }
             pools.takeBack(self, keepFor: time)
         case .close: pools.discard(self)
+        case .reset:
+            unsafe transport?.resetOnClose()
+            pools.discard(self)
         }
     }
 

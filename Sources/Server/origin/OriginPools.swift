@@ -80,10 +80,15 @@ final class OriginPools {
         if snapshot.access.isOpen && link.snapshot === snapshot { return true }
         if case .proxy = link.pool.key.route {
             let addresses = link.pool.key.goal.addressesBehindProxy
-            return addresses.allSatisfy { snapshot.access.mayDial(request.access, address: $0) == nil }
+            return addresses.allSatisfy { mayDial($0, for: request, snapshot) }
         }
         guard let address = IPAddress(link.address) else { return false }
-        return snapshot.access.mayDial(request.access, address: address) == nil
+        return mayDial(address, for: request, snapshot)
+    }
+
+    private func mayDial(_ address: IPAddress, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
+        snapshot.denial(
+            of: address, for: request.access, learning: worker.learner?.active, now: worker.wallTime) == nil
     }
 
     /// Opens a link for the request, or queues the request. Returns nil if the request now waits, and otherwise why it cannot.

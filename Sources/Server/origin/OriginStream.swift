@@ -35,6 +35,8 @@ struct OriginStream {
         /// The response is complete and the connection persists (RFC 9112 §9.3). The pool keeps it for this long.
         case keep(for: Duration)
         case close
+        /// Like `close`, but the origin sees that it has not got the whole request.
+        case reset
     }
 
     enum WriteOutcome {

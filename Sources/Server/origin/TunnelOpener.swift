@@ -9,45 +9,57 @@ enum TunnelOpener {
     /// - Parameters:
     ///   - greeting: the head that tells the client that the tunnel is open.
     ///   - early: bytes that the origin sent behind its head.
-    ///   - place: the tunnel's place among those that `limits.tunnels_max` bounds. Held until the tunnel ends.
+    ///   - place: the tunnel's place among those that `limits.tunnels_max` bounds. Held until the tunnel ends, like what the request and
+    ///     its connection hold of `limits.rules`.
     static func open(
         stream: ClientStream, worker: Worker, origin: consuming Transport, greeting: [UInt8], early: [UInt8],
         place: Occupancy.Place?, request: OwnedRequest
     ) {
         var account = Account()
+        let (limits, connection) = (stream.limits, stream.clientPlace.connectionLimits)
         let client = stream.surrender(&account)
         relay(
             client, account, worker: worker, origin: origin, greeting: greeting, early: early, place: place,
-            request: request)
+            limits: limits, connection: connection, request: request)
     }
 
     /// Starts a relay between the two connections. `account` is that of the request, which is logged when the relay ends.
+    ///
+    /// - Parameter clientEvent: the event that waited for the client's bytes until now, if any.
     static func relay(
         _ client: consuming SurrenderedConnection, _ account: Account, worker: Worker, origin: consuming Transport,
-        greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
+        greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, limits: HeldLimits?, connection: ConnectionLimits?,
+        request: OwnedRequest, clientEvent: consuming IOEvent = IOEvent()
     ) {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
-        let brake = worker.brake(forTunnelOf: request)
+        let brake = worker.brake(forTunnelOf: request, limits)
         let toOrigin = client.unread
         let toClient = greeting + early
         let tunnel = Tunnel(request, startedAt: worker.loop.now)
+        let snapshot = worker.snapshot
+        if worker.learner != nil { worker.observe(account, request, snapshot) }
         let id = worker.tunnels.insert(tunnel)
+        let meter = limits.map { TunnelMeter($0, worker) }
         let ended = { [unowned worker] in
             guard let tunnel = worker.tunnels.remove(id)?.relay else { return }
             worker.counters.add(.tunnelsClosed)
-            // This closure holds the place until here.
-            _ = place
+            // This closure holds the places until here.
+            _ = (place, connection)
             var account = account
             let toOrigin = Int(clamping: tunnel.aToB)
             let toClient = Int(clamping: tunnel.bToA)
             worker.counters.add(.bytesTunnelledFromClients, toOrigin)
             worker.counters.add(.bytesTunnelledToClients, toClient)
             account.bodyBytes = toClient
+            worker.observeEnd(ofTunnelOf: request, snapshot, toOrigin: toOrigin, toClient: toClient)
+            meter?.stop(tunnel)
+            if meter?.isCut == true { account.refusal = .budgetSpent }
             if worker.log.isOn { worker.log.append(account, request: request) }
             worker.stopIfDrained()
         }
         let relay: any Relay
         if client.transport.isSecured || origin.isSecured {
+            clientEvent.clear()
             relay = TransportRelay(
                 worker: worker, client: client.release(), origin: origin, toOrigin: toOrigin, toClient: toClient,
                 idle: idle, brake: brake, finished: ended)
@@ -56,12 +68,13 @@ enum TunnelOpener {
                 preconditionFailure("neither connection has TLS")
             }
             relay = unsafe TunnelRelay(
-                loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, b: b, initialAToB: toOrigin,
-                initialBToA: toClient, idle: idle, brake: brake
+                loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, aReadable: clientEvent, b: b,
+                initialAToB: toOrigin, initialBToA: toClient, idle: idle, brake: brake
             ) { _ in ended() }
         }
         tunnel.relay = relay
         relay.start()
+        if limits?.hasBudget == true { meter?.start(tunnel) }
     }
 }
 

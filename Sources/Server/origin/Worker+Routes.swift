@@ -1,3 +1,4 @@
+import Learning
 import Access
 import EventLoop
 import Message
@@ -105,12 +106,27 @@ extension Shared {
 
     /// Why a request must not get a connection to the address; nil if it may. The configuration itself names next proxies, so the rules for
     /// destinations do not apply to them.
+    ///
+    /// - Parameter route: the one that the request takes. Through a next proxy, that proxy knows what it is itself.
     func objection(
-        to request: AccessRequest, address: IPAddress, port: UInt16, of addressee: Opening.Addressee,
-        _ snapshot: Snapshot
+        to request: AccessRequest, address: IPAddress, port: UInt16, of addressee: Opening.Addressee, over route: Route,
+        _ snapshot: Snapshot, learning: ActiveJobs?, now: WallTime
     ) -> Denial? {
-        if addressee == .destination, let denial = snapshot.access.mayDial(request, address: address) { return denial }
-        guard isAdmin(address, port: port) else { return nil }
-        return Denial(reason: .adminServer, text: "the admin server cannot be reached through the proxy")
+        if addressee == .destination,
+            let denial = snapshot.denial(of: address, for: request, learning: learning, now: now)
+        {
+            return denial
+        }
+        if isAdmin(address, port: port) {
+            return Denial(reason: .adminServer, text: "the admin server cannot be reached through the proxy")
+        }
+        if isOwnListener(address, port: port) {
+            return Denial(reason: .ownListener, text: "\(address):\(port) is an address of the proxy itself")
+        }
+        guard route == .direct, snapshot.isNextProxy(request.destination, address, port: port),
+            !snapshot.access.opens(address, to: request)
+        else { return nil }
+        return Denial(
+            reason: .nextProxy, text: "\(request.host):\(port) is a next proxy, and no rule names its address")
     }
 }

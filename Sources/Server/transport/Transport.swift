@@ -74,6 +74,28 @@ package struct Transport: ~Copyable {
         channel = .opened(OpenedChannel(session, over: socket))
     }
 
+    /// The server's side of TLS with a client of a listener. Nothing may be read or written until `handshake()` has returned `.done`.
+    ///
+    /// - Parameters:
+    ///   - received: what was read from the socket before.
+    ///   - records: the buffer of this thread.
+    init(
+        accepting socket: consuming Descriptor, with context: TLSServerContext, received: [UInt8], records: RecordBuffer
+    ) throws(TLSContextError) {
+        let session = try TLSServerSession(
+            context, fd: socket.rawValue, leaf: nil, received: received, records: records)
+        channel = .opened(OpenedChannel(session, over: socket))
+    }
+
+    /// The names in the certificate of a client. Nil if it has shown none.
+    var clientNames: CertificateNames? {
+        switch channel {
+        case .plain: nil
+        case .secured: nil
+        case .opened(let opened): opened.session.clientNames
+        }
+    }
+
     // MARK: bytes
 
     /// Reads at most as many bytes as `buffer` has room for.

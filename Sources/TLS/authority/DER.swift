@@ -1,4 +1,4 @@
-/// Distinguished Encoding Rules (X.690 §10): as much as the extensions of a certificate need.
+/// Distinguished Encoding Rules (X.690 §10): as much as the extensions of a certificate, public keys and signatures need.
 enum DER {
     static func sequence(_ parts: [UInt8]...) -> [UInt8] { element(0x30, parts.flatMap { $0 }) }
     static func octetString(_ bytes: [UInt8]) -> [UInt8] { element(0x04, bytes) }
@@ -9,6 +9,22 @@ enum DER {
         precondition(value < 128)
         return element(0x02, [value])
     }
+
+    /// A non-negative number of any length, big-endian.
+    static func number(_ bytes: [UInt8]) -> [UInt8] {
+        let digits = Array(bytes.drop { $0 == 0 })
+        // The highest bit is the sign (X.690 §8.3).
+        let isPlain = digits.first.map { $0 < 0x80 } ?? false
+        return element(0x02, isPlain ? digits : [0] + digits)
+    }
+
+    static let null: [UInt8] = element(0x05, [])
+
+    /// An object identifier, its content encoded already.
+    static func identifier(_ content: [UInt8]) -> [UInt8] { element(0x06, content) }
+
+    /// Whole bytes of bits.
+    static func bitString(_ bytes: [UInt8]) -> [UInt8] { element(0x03, [0] + bytes) }
 
     /// Named bits, of which bit 0 is the highest of the first byte. Zeros at the end are left out (X.690 §11.2.2).
     static func bits(_ numbers: [Int]) -> [UInt8] {

@@ -26,7 +26,8 @@ func serverDoctorCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
     var checks = [configurationCheck(reading)]
     if let configuration = reading.configuration {
         checks += diskChecks(configuration.cache)
-        checks += userChecks(configuration.access.authentication.basic.usersFile)
+        let authentication = configuration.access.authentication
+        for path in [authentication.basic.usersFile, authentication.digest.usersFile] { checks += userChecks(path) }
         checks += authorityChecks(configuration.intercept)
         checks += nameServerChecks(configuration.dns.servers)
     }

@@ -30,11 +30,17 @@ func proxyAddresses(named text: String) throws(ProxyAddressFailure) -> [SocketAd
 func proxyAddresses(of configuration: Configuration) throws(ProxyAddressFailure) -> [SocketAddress] {
     var result: [SocketAddress] = []
     for listener in configuration.listen {
-        if case .tcp(_, port: 0) = listener { continue }
-        result.append(try reachable(listener))
+        if case .tcp(_, port: 0) = listener.address { continue }
+        if case .inherited = listener.address { continue }
+        // These commands speak HTTP in plain text.
+        guard listener.tls?.isRequired != true, listener.tls?.demandsClientCertificate != true,
+            listener.protocols.contains(.http1)
+        else { continue }
+        result.append(try reachable(listener.address))
     }
     guard !result.isEmpty else {
-        throw ProxyAddressFailure("the configuration has port 0: name the port with --proxy HOST:PORT")
+        throw ProxyAddressFailure(
+            "the configuration has no address and port for HTTP in plain text: name one with --proxy HOST:PORT")
     }
     return result
 }
@@ -42,6 +48,7 @@ func proxyAddresses(of configuration: Configuration) throws(ProxyAddressFailure)
 /// A listener on all addresses is reached at the loopback address.
 private func reachable(_ listener: ListenAddress) throws(ProxyAddressFailure) -> SocketAddress {
     switch listener {
+    case .inherited: throw ProxyAddressFailure("only the service manager knows the address of a socket that it passes")
     case .unix(let path):
         do throws(SocketError) {
             return try SocketAddress(unixPath: path)

@@ -39,11 +39,14 @@ struct Larder: Sendable {
         """
 
     /// The text of a configuration whose every path lies in the workplace.
+    ///
+    /// - Parameter listener: more keys of the entry of `listen`, with a comma in front.
     static func configuration(
-        in place: Workplace, port: UInt16 = 0, adminPort: UInt16, access: String = openLoopback, more: String = ""
+        in place: Workplace, port: UInt16 = 0, adminPort: UInt16, access: String = openLoopback, more: String = "",
+        listener: String = ""
     ) -> String {
         """
-        listen: [ { address: 127.0.0.1:\(port) } ]
+        listen: [ { address: 127.0.0.1:\(port)\(listener) } ]
         admin:
           address: 127.0.0.1:\(adminPort)
           socket: \(place.path("admin.sock"))
@@ -71,9 +74,11 @@ struct Larder: Sendable {
         try await start(in: place, access: try await accessForAli(in: place))
     }
 
-    static func start(in place: Workplace, access: String = openLoopback, more: String = "") async throws -> Larder {
+    static func start(
+        in place: Workplace, access: String = openLoopback, more: String = "", listener: String = ""
+    ) async throws -> Larder {
         let adminPort = FreePort.take()
-        let text = configuration(in: place, adminPort: adminPort, access: access, more: more)
+        let text = configuration(in: place, adminPort: adminPort, access: access, more: more, listener: listener)
         return try await start(in: place, text: text, adminPort: adminPort)
     }
 

@@ -25,9 +25,10 @@ struct ProxiedHost: Sendable {
     ///   - recipe: what stands in an entry of `recipes`, without its hosts.
     ///   - server: directives of nginx.
     ///   - more: sections of Larder's configuration.
+    ///   - listener: more keys of the entry of `listen`, with a comma in front.
     static func start(
         _ way: Way = .https, in place: Workplace, recipe: String? = nil,
-        server: String = "add_header Cache-Control 'max-age=600';", more: String = ""
+        server: String = "add_header Cache-Control 'max-age=600';", more: String = "", listener: String = ""
     ) async throws -> ProxiedHost {
         let names = try LoopbackNames()
         var sections = ["dns: { servers: [ \"127.0.0.1:\(names.port)\" ] }", more]
@@ -50,7 +51,8 @@ struct ProxiedHost: Sendable {
                 """)
         }
         let access = way == .password ? try await Larder.accessForAli(in: place) : Larder.openLoopback
-        let larder = try await Larder.start(in: place, access: access, more: sections.joined(separator: "\n"))
+        let larder = try await Larder.start(
+            in: place, access: access, more: sections.joined(separator: "\n"), listener: listener)
         return ProxiedHost(way: way, place: place, nginx: nginx, larder: larder, names: names)
     }
 

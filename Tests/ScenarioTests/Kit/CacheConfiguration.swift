@@ -43,7 +43,7 @@ extension Configuration {
 }
 
 extension ConfigurationNode {
-    fileprivate init(_ node: YAMLNode) {
+    init(_ node: YAMLNode) {
         let value: Value
         switch node.value {
         case .scalar(let text, let isQuoted): value = .scalar(text, isQuoted: isQuoted)

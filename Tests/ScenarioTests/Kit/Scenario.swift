@@ -3,12 +3,14 @@ import ClientSetup
 import Credentials
 import Foundation
 import Message
+import Provisioning
 import Routing
 import Server
 import Settings
 import Storage
 import TLS
 import Testing
+import Tokens
 
 /// A scripted origin, Larder as it runs, and scripted clients on one page.
 ///
@@ -88,8 +90,22 @@ final class Scenario {
         configuration.log.access = .file(directory.appendingPathComponent("access.log").path)
         try configure(&configuration, Files(directory: directory, origin: origin))
         var authentication = AuthenticationMaterial()
+        if let path = configuration.access.authentication.digest.usersFile {
+            authentication.digestUsers =
+                DigestFile.parse(
+                    Array(try Data(contentsOf: URL(fileURLWithPath: path))),
+                    realm: configuration.access.authentication.digest.realm
+                ).file
+        }
         if let path = configuration.access.authentication.basic.usersFile {
             authentication.users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        }
+        if let path = configuration.access.authentication.bearer.tokensFile {
+            authentication.tokens = TokenFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        }
+        if case .file(let path) = configuration.access.authentication.bearer.keys {
+            authentication.tokenKeys = try JSONWebKeySet(
+                parsing: Array(try Data(contentsOf: URL(fileURLWithPath: path))), allowsShared: true)
         }
         // Only the program reads files and variables: a secret in the text is one for the tests.
         var secrets: [String: [SecretPart: Secret]] = [:]
@@ -100,7 +116,9 @@ final class Scenario {
         return try Snapshot(
             configuration: configuration, authentication: authentication, interceptor: try interceptor(configuration),
             pages: pages,
-            secrets: SecretShelf(secrets), originTLS: try materials(configuration),
+            secrets: SecretShelf(secrets),
+            listenerTLS: try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:]),
+            originTLS: try materials(configuration),
             scripts: try pacFiles.scripts(for: configuration), after: earlier)
     }
 

@@ -2,28 +2,39 @@ import EventLoop
 import Foundation
 import ProgramUnderTest
 
-/// A name server on loopback that gives one answer to all questions, over UDP, on a thread of its own.
+/// A name server on loopback, over UDP, on a thread of its own. It keeps what it was asked.
 final class ScriptedNames: @unchecked Sendable {  // the socket is used by the thread, and shut down by whoever ends it
-    enum Answer: Sendable {
+    enum Answer: Sendable, Equatable {
         case noSuchName
         case silence
+        /// The IPv4 addresses of names, with a lifetime of zero. Of several sets, each is the answer once, and the last from then on. Other names do not
+        /// exist.
+        case addresses([String: [[UInt32]]])
     }
 
-    private let answer: Answer
     private let fd: CInt
     let port: UInt16
+    private let state: Locked<State>
+
+    fileprivate struct State {
+        var answer: Answer
+        var asked: [String] = []
+    }
 
     init(_ answer: Answer) throws {
-        self.answer = answer
+        state = Locked(State(answer: answer))
         fd = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         port = try Unanswering.bindToLoopback(fd)
-        Thread.detachNewThread { [fd, answer] in ScriptedNames.serve(fd, answer) }
+        Thread.detachNewThread { [fd, state] in ScriptedNames.serve(fd, state) }
     }
 
     /// The thread reads nothing more, and closes the socket.
     deinit { _ = shutdown(fd, CInt(SHUT_RD)) }
 
-    private static func serve(_ fd: CInt, _ answer: Answer) {
+    /// The names that were asked for, in lower case, each question of each kind of address.
+    var asked: [String] { state.withLock { $0.asked } }
+
+    private static func serve(_ fd: CInt, _ state: Locked<State>) {
         defer { close(fd) }
         var packet = [UInt8](repeating: 0, count: 512)
         while true {
@@ -35,15 +46,50 @@ final class ScriptedNames: @unchecked Sendable {  // the socket is used by the t
                 }
             }
             guard count >= 12 else { return }
-            if answer == .silence { continue }
-            // RFC 1035 §4.1.1: a response, recursion is available, name error. The question stands behind the header as it came.
-            packet[2] |= 0x80
-            packet[3] = 0x83
+            guard let reply = state.withLock({ $0.reply(to: Array(packet.prefix(count))) }) else { continue }
             _ = unsafe withUnsafePointer(to: &client) {
                 unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    unsafe sendto(fd, packet, count, 0, address, length)
+                    unsafe sendto(fd, reply, reply.count, 0, address, length)
                 }
             }
         }
+    }
+}
+
+extension ScriptedNames.State {
+    /// RFC 1035 §4.1: the header, the question as it came, and the addresses.
+    fileprivate mutating func reply(to question: [UInt8]) -> [UInt8]? {
+        var labels: [String] = []
+        var end = 12
+        while end < question.count, question[end] != 0 {
+            let next = end + 1 + Int(question[end])
+            guard next < question.count else { return nil }
+            labels.append(String(decoding: question[(end + 1)..<next], as: UTF8.self).lowercased())
+            end = next
+        }
+        guard end + 5 <= question.count else { return nil }
+        let name = labels.joined(separator: ".")
+        asked.append(name)
+        var addresses: [UInt32]?
+        switch answer {
+        case .silence: return nil
+        case .noSuchName: break
+        case .addresses(var sets):
+            addresses = sets[name]?.first
+            // Of type A; of another type the name has none.
+            if addresses != nil, question[end + 2] != 1 {
+                addresses = []
+            } else if let known = sets[name], known.count > 1 {
+                sets[name] = Array(known.dropFirst())
+                answer = .addresses(sets)
+            }
+        }
+        // A response, recursion is available; a name error if there is no such name.
+        let header =
+            question[..<2] + [0x81, addresses == nil ? 0x83 : 0x80, 0, 1, 0, UInt8(addresses?.count ?? 0), 0, 0, 0, 0]
+        let records = (addresses ?? []).flatMap { address -> [UInt8] in
+            [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: address >> $0) }
+        }
+        return header + question[12..<end + 5] + records
     }
 }

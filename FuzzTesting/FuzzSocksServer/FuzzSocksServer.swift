@@ -1,0 +1,35 @@
+import Framing
+import FuzzSupport
+
+/// Any client comes to an end or waits, whether it has to log in or not; and what follows does not depend on how its bytes arrive.
+
+@_cdecl("FuzzSocksServer_main")
+public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
+    unsafe fuzz(count, arguments) { start, count in
+        let bytes = unsafe input(start, count)
+        for needsPassword in [false, true] {
+            precondition(
+                play([bytes], needsPassword) == play(bytes.map { [$0] }, needsPassword), "the split shows")
+        }
+        return 0
+    }
+}
+
+/// All steps but the waiting, up to the last.
+private func play(_ pieces: [[UInt8]], _ needsPassword: Bool) -> [SocksServerDialogue.Step] {
+    var dialogue = SocksServerDialogue(needsPassword: needsPassword)
+    var steps: [SocksServerDialogue.Step] = []
+    for piece in pieces {
+        var step = dialogue.on(piece)
+        while step != .wait {
+            steps.append(step)
+            switch step {
+            case .send: step = dialogue.on([])
+            case .logIn: step = dialogue.checked(isRight: true)
+            case .connect, .refuse: return steps
+            case .wait: break
+            }
+        }
+    }
+    return steps
+}

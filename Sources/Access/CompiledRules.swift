@@ -1,0 +1,27 @@
+import Rules
+
+/// The rules that decide, by what a request must have for them: made once, when the settings are loaded.
+///
+/// With ten thousand rules a request is compared with the few that may concern it.
+struct CompiledRules: Sendable, Equatable {
+    /// By host, and by what else the other rules ask for.
+    let byHost: RuleIndex
+    /// The allow rules by client and user.
+    let allowingByWho: RuleIndex
+    /// Some rule has an address.
+    let dependsOnAddress: Bool
+    /// The position of the first allow rule, and of the first one without an address.
+    let firstAllowing: Int?
+    let firstAllowingByName: Int?
+
+    init(_ rules: [AccessRule]) {
+        let deciding = rules.enumerated().filter { !$0.element.isReport }
+        let allowing = deciding.filter(\.element.isAllow)
+        byHost = RuleIndex(deciding.map { (position: $0.offset, conditions: $0.element.conditions) })
+        allowingByWho = RuleIndex(
+            allowing.map { (position: $0.offset, conditions: $0.element.conditions) }, by: .who)
+        dependsOnAddress = deciding.contains { $0.element.conditions.namesAddresses }
+        firstAllowing = allowing.first?.offset
+        firstAllowingByName = allowing.first { !$0.element.conditions.namesAddresses }?.offset
+    }
+}

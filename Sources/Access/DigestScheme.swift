@@ -1,0 +1,161 @@
+package import Credentials
+import Message
+import Rules
+
+/// What schemes need of the machine that the core has not.
+package struct AuthenticationTools: Sendable {
+    let hashing: any Hashing
+    /// With a key of this process, for the nonces of Digest.
+    let nonceHash: SipHash
+    let random: @Sendable () -> UInt64
+
+    package init(hashing: some Hashing, nonceHash: SipHash, random: @escaping @Sendable () -> UInt64) {
+        self.hashing = hashing
+        self.nonceHash = nonceHash
+        self.random = random
+    }
+}
+
+/// The Digest scheme (RFC 7616): the client proves that it knows its password without sending it, and each proof is for one request.
+///
+/// Only `qop=auth` is offered. `auth-int` would cover the body, which would have to be kept until its last byte has been checked; and a
+/// proof over the body of the answer would have to precede that body.
+package struct DigestScheme: AuthenticationScheme {
+    private let realm: [UInt8]
+    private let users: DigestFile
+    private let groups: GroupsFile
+    private let nonces: DigestNonces
+    private let opaque: [UInt8]
+    private let hashing: any Hashing
+    /// Those that are offered, the strongest first.
+    private let algorithms: [HashAlgorithm]
+    /// The users by H(user:realm), for each algorithm that is offered (`userhash`).
+    private let hashedUsers: [HashAlgorithm: [[UInt8]: String]]
+
+    package var name: AuthenticationSchemeName { .digest }
+
+    package init(_ settings: DigestSettings, _ users: DigestFile, _ groups: GroupsFile, _ tools: AuthenticationTools) {
+        let realm = Array(settings.realm.utf8)
+        self.realm = realm
+        self.users = users
+        self.groups = groups
+        hashing = tools.hashing
+        nonces = DigestNonces(tools.nonceHash, lifetime: settings.nonceLifetime, random: tools.random)
+        let code = tools.nonceHash.digest(of: realm.span, 0..<realm.count).low
+        opaque = hexadecimal((0..<8).map { UInt8(truncatingIfNeeded: code >> UInt64(8 * $0)) })
+        var hashedUsers: [HashAlgorithm: [[UInt8]: String]] = [:]
+        for algorithm in [HashAlgorithm.sha512_256, .sha256, .md5] where users.has(algorithm) {
+            guard algorithm != .md5 || settings.allowsMD5 else { continue }
+            hashedUsers[algorithm] = DigestScheme.hashes(of: users.users, realm, algorithm, tools.hashing)
+        }
+        self.hashedUsers = hashedUsers
+        let usable = [HashAlgorithm.sha512_256, .sha256, .md5].filter { hashedUsers[$0] != nil }
+        algorithms = usable.isEmpty ? [.sha256] : usable
+    }
+
+    /// Nil if this installation does not compute the hash.
+    private static func hashes(
+        of users: [String], _ realm: [UInt8], _ algorithm: HashAlgorithm, _ hashing: some Hashing
+    ) -> [[UInt8]: String]? {
+        var result: [[UInt8]: String] = [:]
+        do throws(HashUnavailable) {
+            for user in users {
+                result[try digestUserHash(Array(user.utf8), realm: realm, algorithm, using: hashing)] = user
+            }
+        } catch {
+            return nil
+        }
+        return result
+    }
+
+    /// A challenge for each algorithm: a client takes the first one that it knows (RFC 7616 §3.7). All have one nonce.
+    package func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] {
+        let nonce = nonces.make(at: now)
+        return algorithms.map {
+            digestChallengeText(realm: realm, nonce: nonce, opaque: opaque, $0, isStale: failure == .stale)
+        }
+    }
+
+    package func examine(
+        _ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials
+    ) -> AuthenticationStep? {
+        guard let value = attempt.credentials else { return nil }
+        switch DigestCredentials.read(value[...]) {
+        case .otherScheme: return nil
+        case .malformed: return .refused(.missing)
+        case .credentials(let credentials):
+            do throws(HashUnavailable) {
+                return try judge(credentials, attempt, &memory)
+            } catch {
+                return .refused(.missing)
+            }
+        }
+    }
+
+    package func conclude(
+        _ question: AuthenticationQuestion, _ answer: AuthenticationAnswer, _ attempt: AuthenticationAttempt,
+        _ memory: inout VerifiedCredentials
+    ) -> AuthenticationStep {
+        preconditionFailure("Digest asks nothing")
+    }
+
+    /// Nothing is told apart before the digest has been computed, so that neither answer nor time says whether a user exists.
+    private func judge(
+        _ credentials: DigestCredentials, _ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials
+    ) throws(HashUnavailable) -> AuthenticationStep {
+        let algorithm = credentials.algorithm.hash
+        guard credentials.realm == realm, algorithms.contains(algorithm), !credentials.algorithm.isSession,
+            credentials.protection == .authentication, credentials.opaque ?? opaque == opaque,
+            DigestScheme.names(credentials.uri, attempt)
+        else { return .refused(.missing) }
+        let user = user(of: credentials)
+        if memory.wait(of: attempt.client, as: user, now: attempt.now) != nil { return .refused(.tooManyFailures) }
+        let secret = users.secret(of: user, algorithm)
+        let isRight = try credentials.prove(
+            secret ?? DigestScheme.secretOfNobody, method: attempt.method, using: hashing)
+        guard isRight, let secret else {
+            memory.failed(attempt.client, as: user, now: attempt.now)
+            return .refused(.wrong)
+        }
+        guard case .valid(let nonce, let isOld) = nonces.read(credentials.nonce, at: attempt.now),
+            memory.use(credentials.count, of: nonce, lifetime: nonces.lifetime, now: attempt.now)
+        else { return .refused(.stale) }
+        memory.succeeded(attempt.client, as: user, now: attempt.now)
+        let information = try credentials.information(
+            secret, next: isOld ? nonces.make(at: attempt.now) : nil, using: hashing)
+        return .known(
+            Identity(name: user, scheme: .digest, groups: groups.groups(of: user)), reply: .information(information))
+    }
+
+    /// The name that the client gives, whether there is such a user or not.
+    private func user(of credentials: DigestCredentials) -> String {
+        switch credentials.user {
+        case .name(let name): String(decoding: name, as: UTF8.self)
+        case .hashed(let hash):
+            hashedUsers[credentials.algorithm.hash]?[hash] ?? String(decoding: hash.prefix(64), as: UTF8.self)
+        }
+    }
+
+    /// No password has this hash: it has letters that are no digits.
+    private static let secretOfNobody = Secret([UInt8](repeating: UInt8(ascii: "x"), count: 64))
+
+    /// Whether `uri` is that of the request (RFC 7616 §3.4.6).
+    ///
+    /// For a request in absolute-form most clients digest the path with the query, as they would send it to an origin: curl, wget, Chromium
+    /// and Python's requests do. Java and Python's urllib digest the absolute form. Both are right. With CONNECT it is the authority.
+    static func names(_ uri: [UInt8], _ attempt: AuthenticationAttempt) -> Bool {
+        let target = attempt.target
+        if uri == target { return true }
+        guard let scheme = target.firstRange(of: Array("://".utf8)) else {
+            // An authority: hosts compare without regard to case.
+            return target.first != UInt8(ascii: "/") && equalsIgnoringCase(uri, target)
+        }
+        let rest = target[scheme.upperBound...]
+        guard let path = rest.firstIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }) else {
+            return uri == [UInt8(ascii: "/")]
+        }
+        // An empty path goes out as "/" (RFC 9112 §3.2.1).
+        let root: [UInt8] = rest[path] == UInt8(ascii: "?") ? [UInt8(ascii: "/")] : []
+        return uri.elementsEqual(root + rest[path...])
+    }
+}

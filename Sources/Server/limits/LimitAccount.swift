@@ -1,0 +1,166 @@
+package import Limiting
+import Synchronization
+
+/// The state of one bucket, which all workers use at once. Taking a token is one exchange, and needs no lock.
+///
+/// Times are nanoseconds of the monotonic clock.
+package final class LimitAccount: Sendable {
+    package let bucket: LimitBucket
+    /// When all tokens are back (`TokenRate`).
+    private let full = Atomic<UInt64>(0)
+    /// When the next byte is due (`PacedRate`).
+    private let due = Atomic<UInt64>(0)
+    private let flows = Atomic<Int>(0)
+    private let underWay = Atomic<Int>(0)
+    private let connections = Atomic<Int>(0)
+    private let refused = Atomic<UInt64>(0)
+    private let moved = Atomic<UInt64>(0)
+    /// Of a budget, in the present window.
+    private let spent = Atomic<UInt64>(0)
+    /// In seconds since 1970.
+    private let windowEnd = Atomic<Int64>(0)
+
+    init(_ bucket: LimitBucket) { self.bucket = bucket }
+
+    /// Whether a new account would be the same.
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func isAtRest(now: UInt64, wall: Int64) -> Bool {
+        (spent.load(ordering: .relaxed) == 0 || wall >= windowEnd.load(ordering: .relaxed))
+            && full.load(ordering: .relaxed) <= now && due.load(ordering: .relaxed) <= now
+            && flows.load(ordering: .relaxed) == 0 && underWay.load(ordering: .relaxed) == 0
+            && connections.load(ordering: .relaxed) == 0
+    }
+
+    // MARK: requests
+
+    /// Takes a token. Returns false if there is none.
+    @inline(__always)
+    func take(_ rate: TokenRate, now: UInt64) -> Bool {
+        var seen = full.load(ordering: .relaxed)
+        while true {
+            guard let next = rate.taking(from: seen, now: now) else { return false }
+            let (exchanged, original) = full.compareExchange(expected: seen, desired: next, ordering: .relaxed)
+            if exchanged { return true }
+            seen = original
+        }
+    }
+
+    /// Takes back a token that was taken for a request which another limit refuses, or which is decided about once more.
+    func giveBack(_ rate: TokenRate) { full.wrappingSubtract(rate.step, ordering: .relaxed) }
+
+    func wait(_ rate: TokenRate, now: UInt64) -> UInt64 { rate.wait(full: full.load(ordering: .relaxed), now: now) }
+
+    /// Takes a place among the requests under way. Returns false if `limit` are taken.
+    func enter(limit: Int) -> Bool { LimitAccount.enter(underWay, limit: limit) }
+    func leave() { underWay.wrappingSubtract(1, ordering: .relaxed) }
+    @inline(__always)
+    func hasRoom(limit: Int) -> Bool { underWay.load(ordering: .relaxed) < limit }
+
+    func noteRefusal() { refused.wrappingAdd(1, ordering: .relaxed) }
+
+    // MARK: connections
+
+    func connect(limit: Int) -> Bool { LimitAccount.enter(connections, limit: limit) }
+    func disconnect() { connections.wrappingSubtract(1, ordering: .relaxed) }
+
+    private static func enter(_ count: borrowing Atomic<Int>, limit: Int) -> Bool {
+        guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
+            count.wrappingSubtract(1, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    // MARK: bytes
+
+    func beginFlow() { flows.wrappingAdd(1, ordering: .relaxed) }
+    func endFlow() { flows.wrappingSubtract(1, ordering: .relaxed) }
+    func quantity(_ rate: PacedRate) -> Int { rate.quantity(flows: flows.load(ordering: .relaxed)) }
+
+    /// Pays for bytes.
+    ///
+    /// - Parameter overdrawn: bytes that were moved without having been paid for. They are paid first.
+    /// - Returns: from when on the bytes may be moved.
+    @discardableResult
+    func pay(_ rate: PacedRate, count: Int, overdrawn: Int = 0, now: UInt64) -> UInt64 {
+        var seen = due.load(ordering: .relaxed)
+        while true {
+            let begin = rate.start(due: seen, now: now)
+            let start =
+                overdrawn >= 0 ? rate.after(begin, count: overdrawn) : begin - min(begin, rate.time(of: -overdrawn))
+            let next = rate.after(start, count: count)
+            let (exchanged, original) = due.compareExchange(expected: seen, desired: next, ordering: .relaxed)
+            if exchanged { return start }
+            seen = original
+        }
+    }
+
+    @inline(__always)
+    func mayMove(_ rate: PacedRate, now: UInt64) -> Bool { rate.mayMove(due: due.load(ordering: .relaxed), now: now) }
+
+    func note(moved count: Int) { moved.wrappingAdd(UInt64(count), ordering: .relaxed) }
+
+    // MARK: budgets
+
+    /// Begins the window of a time, if it has not begun. Bytes that another thread counts at this very moment may belong to either.
+    @inline(__always)
+    private func turn(_ window: ByteBudget.Window, wall: Int64) {
+        let end = windowEnd.load(ordering: .relaxed)
+        guard wall >= end else { return }
+        let next = window.end(of: wall)
+        if windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged {
+            spent.store(0, ordering: .relaxed)
+        }
+    }
+
+    func spend(_ budget: ByteBudget, _ count: Int, wall: Int64) {
+        turn(budget.window, wall: wall)
+        spent.wrappingAdd(UInt64(count), ordering: .relaxed)
+    }
+
+    @inline(__always)
+    func isSpent(_ budget: ByteBudget, wall: Int64) -> Bool {
+        turn(budget.window, wall: wall)
+        return spent.load(ordering: .relaxed) >= budget.bytes
+    }
+
+    /// In seconds.
+    func windowLeft(wall: Int64) -> Int64 { max(1, windowEnd.load(ordering: .relaxed) - wall) }
+
+    /// Nil if nothing is used of the present window.
+    func budgetUse(wall: Int64) -> BudgetUse? {
+        let (spent, end) = (spent.load(ordering: .relaxed), windowEnd.load(ordering: .relaxed))
+        return spent == 0 || wall >= end ? nil : BudgetUse(bucket, windowEnd: end, spent: spent)
+    }
+
+    func restore(_ use: BudgetUse) {
+        windowEnd.store(use.windowEnd, ordering: .relaxed)
+        spent.store(use.spent, ordering: .relaxed)
+    }
+
+    // MARK: seen from outside
+
+    package struct Usage: Sendable, Equatable {
+        package let bucket: LimitBucket
+        package var underWay = 0
+        package var connections = 0
+        /// Requests and connections, since the bucket is in use.
+        package var refused: UInt64 = 0
+        /// Bytes of bodies and tunnels towards clients, since the bucket is in use.
+        package var bytes: UInt64 = 0
+        /// Bytes of a budget that are used of the present window.
+        package var spent: UInt64 = 0
+        /// Tokens that are left. Nil: not limited.
+        package var tokens: UInt64?
+    }
+
+    /// - Parameter terms: those of the rule; nil if it is there no more.
+    package func usage(_ terms: LimitTerms?, now: UInt64) -> Usage {
+        Usage(
+            bucket: bucket, underWay: underWay.load(ordering: .relaxed),
+            connections: connections.load(ordering: .relaxed), refused: refused.load(ordering: .relaxed),
+            bytes: moved.load(ordering: .relaxed), spent: spent.load(ordering: .relaxed),
+            tokens: terms?.requests?.left(full: full.load(ordering: .relaxed), now: now))
+    }
+}

@@ -1,0 +1,63 @@
+import EventLoop
+package import Limiting
+import Message
+
+/// The buckets of `limits.rules` that are in use, for all workers. May be used by every thread.
+///
+/// The table is bounded. A bucket that nobody holds and that is full is forgotten, because a new one would be the same; one that is over
+/// its limit never is. Where all are in use, newcomers of a rule share one bucket, so that many addresses are no way round a limit.
+package final class LimitTable: Sendable {
+    private struct State {
+        var accounts: [LimitBucket: LimitAccount] = [:]
+        /// Looking for buckets that can be forgotten takes long, so it is done once a second at most.
+        var nextSweep: UInt64 = 0
+    }
+    private let state = Locked(State())
+    private let countMax: Int
+
+    /// About 200 bytes each.
+    static let countMax = 65_536
+    private static let sweepInterval: UInt64 = 1_000_000_000
+
+    init(countMax: Int = LimitTable.countMax) { self.countMax = countMax }
+
+    /// The account of a bucket. The caller holds it as long as it counts there.
+    func account(of bucket: LimitBucket, now: UInt64) -> LimitAccount {
+        state.withLock { state in
+            if let known = state.accounts[bucket] { return known }
+            if state.accounts.count >= countMax { sweep(&state, now: now) }
+            let bucket = state.accounts.count < countMax ? bucket : LimitBucket(rule: bucket.rule, .others)
+            if let known = state.accounts[bucket] { return known }
+            let account = LimitAccount(bucket)
+            state.accounts[bucket] = account
+            return account
+        }
+    }
+
+    private func sweep(_ state: inout State, now: UInt64) {
+        guard now >= state.nextSweep else { return }
+        state.nextSweep = now + LimitTable.sweepInterval
+        let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
+        let atRest = state.accounts.values.filter { $0.isAtRest(now: now, wall: wall) }.map(\.bucket)
+        for bucket in atRest {
+            // Taken out, so that the reference in the table does not count.
+            guard var account = state.accounts.removeValue(forKey: bucket) else { continue }
+            if !isKnownUniquelyReferenced(&account) { state.accounts[bucket] = account }
+        }
+    }
+
+    /// What is used of budgets, in windows that have not ended.
+    ///
+    /// - Parameter wall: seconds since 1970.
+    func budgetUses(wall: Int64) -> [BudgetUse] { accounts.compactMap { $0.budgetUse(wall: wall) } }
+
+    /// Takes what was used of budgets before a restart. Windows that have ended are left out.
+    func restore(_ uses: [BudgetUse], wall: Int64) {
+        for use in uses.prefix(countMax) where use.windowEnd > wall { account(of: use.bucket, now: 0).restore(use) }
+    }
+
+    package var accounts: [LimitAccount] { state.withLock { Array($0.accounts.values) } }
+
+    /// The account of a bucket, if it is in use.
+    package func known(_ bucket: LimitBucket) -> LimitAccount? { state.withLock { $0.accounts[bucket] } }
+}

@@ -1,0 +1,327 @@
+import Access
+import Credentials
+import Message
+import Rules
+import Testing
+
+@Suite("RFC 7616 Digest, as Larder asks for it")
+struct DigestSchemeTests {
+    static let file: DigestFile = {
+        var lines = ""
+        for user in ["ann", "zoë"] {
+            for (algorithm, name) in [(HashAlgorithm.md5, ""), (.sha256, "SHA-256:"), (.sha512_256, "SHA-512-256:")] {
+                guard user == "ann" || algorithm == .sha256 else { continue }
+                guard
+                    let secret = try? digestSecret(
+                        user: Array(user.utf8), realm: Array("larder".utf8), password: Array("secret".utf8), algorithm,
+                        using: OpenSSLHashing())
+                else { preconditionFailure("OpenSSL hashes") }
+                lines += "\(user):larder:\(name)\(String(decoding: secret.bytes, as: UTF8.self))\n"
+            }
+        }
+        return DigestFile.parse(Array(lines.utf8), realm: "larder").file
+    }()
+
+    /// A scheme with a client, and what workers remember.
+    struct Play {
+        var scheme: DigestScheme
+        var memory: VerifiedCredentials
+        var session: DigestSession
+        var now: Duration = .seconds(100)
+        let client = ip("192.0.2.1")
+
+        init(
+            user: String = "ann", password: String = "secret", algorithm: String = "SHA-256",
+            _ change: (inout DigestSettings) -> Void = { _ in }
+        ) throws {
+            var settings = DigestSettings()
+            change(&settings)
+            let numbers = Numbers()
+            scheme = DigestScheme(
+                settings, DigestSchemeTests.file, GroupsFile.parse(Array("builders: ann".utf8)).file,
+                AuthenticationTools(
+                    hashing: OpenSSLHashing(), nonceHash: SipHash(key: (1, 2)), random: { numbers.next() }))
+            memory = VerifiedCredentialsTests.make { $0.perSourceMax = 3 }
+            let challenge = try #require(
+                parseChallenges(scheme.challenges(at: now, after: nil).map { $0[...] }).compactMap(
+                    DigestChallenge.init
+                ).first { $0.algorithmName == Array(algorithm.utf8) })
+            session = try DigestSession(challenge, user: user, password: Secret(password))
+        }
+
+        mutating func authorization(_ uri: String = "/a", method: String = "GET") throws -> [UInt8] {
+            try session.authorization(
+                for: DigestRequest(method: Array(method.utf8), uri: Array(uri.utf8)), clientNonce: Array("c".utf8),
+                using: OpenSSLHashing()
+            ).value
+        }
+
+        mutating func send(
+            _ credentials: [UInt8], target: String = "http://example.org/a", method: String = "GET"
+        ) -> AuthenticationStep? {
+            scheme.examine(
+                AuthenticationAttempt(
+                    credentials: credentials, method: Array(method.utf8), target: Array(target.utf8), client: client,
+                    now: now), &memory)
+        }
+
+        mutating func send(target: String = "http://example.org/a") throws -> String {
+            DigestSchemeTests.shown(send(try authorization(), target: target))
+        }
+    }
+
+    final class Numbers: @unchecked Sendable {
+        private var last: UInt64 = 0
+        func next() -> UInt64 {
+            last += 1
+            return last
+        }
+    }
+
+    static func shown(_ step: AuthenticationStep?) -> String {
+        switch step {
+        case .known(let identity, _): "known \(identity.name) \(identity.groups)"
+        case .refused(let failure): "refused \(failure)"
+        case .ask, .more: "unexpected"
+        case nil: "not mine"
+        }
+    }
+
+    @Test(arguments: ["MD5", "SHA-256", "SHA-512-256"])
+    func `who knows the password is let in, and learns that the proxy knows it too`(_ algorithm: String) throws {
+        var play = try Play(algorithm: algorithm)
+        for count in 1...3 {
+            let sent = try play.session.authorization(
+                for: DigestRequest(method: Array("GET".utf8), uri: Array("/a".utf8)), clientNonce: Array("c".utf8),
+                using: OpenSSLHashing())
+            guard case .known(let identity, .information(let value)?) = play.send(sent.value) else {
+                Issue.record("not let in")
+                return
+            }
+            #expect(identity == Identity(name: "ann", scheme: .digest, groups: ["builders"]))
+            let information = try #require(AuthenticationInfo(value[...]))
+            #expect(try sent.proof(in: information, using: OpenSSLHashing()) == .right)
+            #expect(String(decoding: value, as: UTF8.self).contains("nc=0000000\(count)"))
+        }
+    }
+
+    @Test func `the algorithms that users have are offered, the strongest first, each in a line of its own`() throws {
+        func offered(_ change: (inout DigestSettings) -> Void) throws -> [String] {
+            try Play(change).scheme.challenges(at: .zero, after: nil).map {
+                let text = String(decoding: $0, as: UTF8.self)
+                return String(text.split(separator: "algorithm=")[1].prefix { $0 != "," })
+            }
+        }
+        #expect(try offered { _ in } == ["SHA-512-256", "SHA-256", "MD5"])
+        #expect(try offered { $0.allowsMD5 = false } == ["SHA-512-256", "SHA-256"])
+    }
+
+    @Test func `a name beyond ASCII, and a name as a hash, are found`() throws {
+        var play = try Play(user: "zoë")
+        #expect(try play.send() == "known zoë []")
+        var sender = try Play(user: "zoë")
+        let plain = try sender.authorization()
+        #expect(String(decoding: plain, as: UTF8.self).contains("userhash=true"))
+        let extended = String(decoding: plain, as: UTF8.self).replacing(
+            /username="[0-9a-f]*"/, with: "username*=utf-8'en'zo%C3%AB"
+        ).replacing(", userhash=true", with: "")
+        var other = try Play(user: "zoë")
+        #expect(Self.shown(other.send(Array(extended.utf8))) == "known zoë []")
+    }
+
+    static let wrong: [(user: String, password: String)] = [("ann", "guess"), ("eve", "secret"), ("", "secret")]
+    @Test(arguments: wrong) func `a wrong password and an unknown user get the same answer, and are counted`(
+        _ row: (user: String, password: String)
+    ) throws {
+        var play = try Play(user: row.user, password: row.password)
+        for _ in 0..<3 { #expect(try play.send() == "refused wrong") }
+        #expect(try play.send() == "refused tooManyFailures")
+        #expect(play.memory.wait(of: play.client, as: nil, now: play.now) == .seconds(10))
+    }
+
+    @Test func `a user without a hash of the algorithm is no user of it`() throws {
+        var play = try Play(user: "zoë", algorithm: "MD5")
+        #expect(try play.send() == "refused wrong")
+    }
+
+    @Test func `no digest is accepted twice, and they may arrive in any order`() throws {
+        var play = try Play()
+        let sent = try (0..<4).map { _ in try play.authorization() }
+        for index in [2, 0, 3, 1] { #expect(Self.shown(play.send(sent[index])).hasPrefix("known")) }
+        for index in 0..<4 { #expect(Self.shown(play.send(sent[index])) == "refused stale") }
+    }
+
+    @Test func `an old nonce is stale if the password is right, and a wrong password is wrong`() throws {
+        var play = try Play { $0.nonceLifetime = .seconds(60) }
+        var guessing = try Play(password: "guess") { $0.nonceLifetime = .seconds(60) }
+        #expect(try play.send().hasPrefix("known"))
+        play.now += .seconds(60)
+        guessing.now = play.now
+        #expect(try play.send() == "refused stale")
+        #expect(try guessing.send() == "refused wrong")
+        let again = try #require(
+            parseChallenges(play.scheme.challenges(at: play.now, after: .stale).map { $0[...] }).compactMap(
+                DigestChallenge.init
+            ).first { $0.algorithmName == Array("SHA-256".utf8) })
+        #expect(again.isStale && play.session.renew(again) == .sendAgain)
+        #expect(try play.send().hasPrefix("known"))
+    }
+
+    @Test func `a nonce of another process is stale`() throws {
+        var play = try Play()
+        var settings = DigestSettings()
+        settings.realm = "larder"
+        play.scheme = DigestScheme(
+            settings, Self.file, GroupsFile(),
+            AuthenticationTools(hashing: OpenSSLHashing(), nonceHash: SipHash(key: (3, 4)), random: { 1 }))
+        let sent = String(decoding: try play.authorization(), as: UTF8.self)
+        // It has another opaque, too: a client that kept the old one gets new challenges.
+        #expect(Self.shown(play.send(Array(sent.utf8))) == "refused missing")
+        let withoutOpaque = sent.replacing(/, opaque="[0-9a-f]*"/, with: "")
+        #expect(Self.shown(play.send(Array(withoutOpaque.utf8))) == "refused stale")
+    }
+
+    @Test func `a client gets the next nonce in the last quarter of the life of the present one`() throws {
+        var play = try Play { $0.nonceLifetime = .seconds(100) }
+        for (age, hasNext) in [(0, false), (74, false), (75, true), (99, false), (149, false), (150, true)] {
+            play.now = .seconds(100 + age)
+            guard case .known(_, .information(let value)?) = play.send(try play.authorization()) else {
+                Issue.record("not let in after \(age) seconds")
+                return
+            }
+            #expect(String(decoding: value, as: UTF8.self).contains("nextnonce=") == hasNext)
+            if hasNext {
+                let information = try #require(AuthenticationInfo(value[...]))
+                play.session.learn(from: information)
+            }
+        }
+        play.now = .seconds(100 + 249)
+        #expect(try play.send().hasPrefix("known"))
+        play.now = .seconds(100 + 250)
+        #expect(try play.send() == "refused stale")
+    }
+
+    static let targets: [(target: String, uri: String, isAccepted: Bool)] = [
+        ("http://example.org/a?b", "/a?b", true), ("http://example.org/a?b", "http://example.org/a?b", true),
+        ("http://example.org", "/", true), ("http://example.org?b", "/?b", true),
+        ("http://example.org", "http://example.org", true), ("http://example.org/a", "/b", false),
+        ("http://example.org/a", "/a?b", false), ("http://example.org/a?b", "/a", false),
+        ("http://example.org/a", "http://example.com/a", false), ("http://example.org/a", "example.org", false),
+        ("http://example.org/a", "*", false), ("example.org:443", "example.org:443", true),
+        ("example.org:443", "EXAMPLE.org:443", true), ("example.org:443", "example.com:443", false),
+        ("example.org:443", "/", false), ("/a", "/a", true), ("/a", "/A", false), ("*", "*", true),
+        ("http://example.org/http://h/b", "/b", false),
+    ]
+    @Test(arguments: targets) func `the digest is for the target of the request (§3.4.6)`(
+        _ row: (target: String, uri: String, isAccepted: Bool)
+    ) throws {
+        var play = try Play()
+        let step = play.send(try play.authorization(row.uri), target: row.target)
+        #expect(Self.shown(step).hasPrefix(row.isAccepted ? "known" : "refused missing"))
+    }
+
+    @Test func `the digest is for the method of the request`() throws {
+        var play = try Play()
+        #expect(Self.shown(play.send(try play.authorization(), method: "PUT")) == "refused wrong")
+    }
+
+    @Test func `what was not offered is not accepted, and is no failure`() throws {
+        var play = try Play()
+        let sent = String(decoding: try play.authorization(), as: UTF8.self)
+        for other in [
+            sent.replacing("realm=\"larder\"", with: "realm=\"other\""),
+            sent.replacing("SHA-256", with: "SHA-256-sess"),
+            sent.replacing("qop=auth", with: "qop=auth-int"), sent.replacing(/opaque="./, with: "opaque=\"x"),
+            "Digest", "Digest nonsense",
+        ] {
+            #expect(Self.shown(play.send(Array(other.utf8))) == "refused missing", "\(other)")
+        }
+        #expect(Self.shown(play.send(Array("Basic YTpi".utf8))) == "not mine")
+        #expect(try play.send().hasPrefix("known"))
+    }
+}
+
+@Suite("Nonces of Digest")
+struct NonceTests {
+    static func nonces(_ lifetime: Duration = .seconds(100), key: UInt64 = 1) -> DigestNonces {
+        DigestNonces(SipHash(key: (key, 2)), lifetime: lifetime) { 7 }
+    }
+
+    @Test func `a nonce is valid for its lifetime, for every worker with the key, and for nobody else`() {
+        let text = Self.nonces().make(at: .seconds(50))
+        guard case .valid(let nonce, isOld: false) = Self.nonces().read(text, at: .seconds(50)) else {
+            Issue.record("not valid")
+            return
+        }
+        #expect(nonce.issued == 50_000)
+        #expect(Self.nonces().read(text, at: .milliseconds(149_999)) == .valid(nonce, isOld: true))
+        #expect(Self.nonces().read(text, at: .seconds(150)) == .stale)
+        #expect(Self.nonces().read(text, at: .seconds(49)) == .stale)
+        #expect(Self.nonces(key: 3).read(text, at: .seconds(50)) == .stale)
+    }
+
+    @Test func `no digit of a nonce can be changed`() {
+        let text = Self.nonces().make(at: .seconds(50))
+        for index in text.indices {
+            var changed = text
+            changed[index] = changed[index] == 0x30 ? 0x31 : 0x30
+            #expect(Self.nonces().read(changed, at: .seconds(50)) == .stale)
+        }
+        for other in [[], Array(text.dropLast()), text + [0x30], text.dropLast() + [0x67]] {
+            #expect(Self.nonces().read(Array(other), at: .seconds(50)) == .stale)
+        }
+    }
+
+    private static func nonce(_ second: Int) -> DigestNonce {
+        let nonces = DigestNonces(SipHash(key: (1, 2)), lifetime: .seconds(1000)) { UInt64(second) }
+        guard case .valid(let nonce, _) = nonces.read(nonces.make(at: .seconds(second)), at: .seconds(second)) else {
+            preconditionFailure("a new nonce is valid")
+        }
+        return nonce
+    }
+
+    static let windows: [(used: [UInt32], next: UInt32, isAccepted: Bool)] = [
+        ([], 1, true), ([], .max, true), ([1], 1, false), ([1], 2, true), ([2], 1, true), ([2, 1], 1, false),
+        ([200], 73, true), ([200], 72, false), ([200, 73], 73, false), ([1, 128], 1, false), ([1, 129], 1, false),
+        ([5, 4_000_000_000], 6, false), ([5, 4_000_000_000], 3_999_999_999, true), ([.max], .max, false),
+    ]
+    @Test(arguments: windows) func `of the last 128 counts each is accepted once`(
+        _ row: (used: [UInt32], next: UInt32, isAccepted: Bool)
+    ) {
+        var counts = NonceCounts()
+        for count in row.used { #expect(counts.use(count, of: Self.nonce(1), oldest: 0) == true) }
+        #expect(counts.use(row.next, of: Self.nonce(1), oldest: 0) == row.isAccepted)
+    }
+
+    @Test(arguments: 0..<8) func `in whatever order, no count is accepted twice`(_ seed: UInt64) {
+        var counts = NonceCounts()
+        var seen: Set<UInt32> = []
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        for _ in 0..<2000 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let count = UInt32(state >> 33) % 300 + 1
+            guard counts.use(count, of: Self.nonce(1), oldest: 0) else { continue }
+            let isNew = seen.insert(count).inserted
+            #expect(isNew)
+        }
+        #expect(!seen.isEmpty)
+    }
+
+    @Test func `the table is bounded, and what it forgets cannot be used again`() {
+        var counts = NonceCounts(countMax: 3)
+        for second in 1...5 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == true) }
+        #expect(counts.count == 3)
+        #expect(counts.use(2, of: Self.nonce(1), oldest: 0) == false)
+        #expect(counts.use(1, of: Self.nonce(2), oldest: 0) == false)
+        for second in 3...5 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == false) }
+        #expect(counts.use(1, of: Self.nonce(6), oldest: 0) == true)
+    }
+
+    @Test func `nonces that are no longer valid make room without harm to others`() {
+        var counts = NonceCounts(countMax: 3)
+        for second in 1...3 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == true) }
+        #expect(counts.use(1, of: Self.nonce(9), oldest: 4000) == true)
+        #expect(counts.count == 1)
+        #expect(counts.use(1, of: Self.nonce(4), oldest: 4000) == true)
+    }
+}

@@ -1,0 +1,72 @@
+import Limiting
+import Message
+import Testing
+
+@Suite("limits.rules: budget, bytes in a window of time") struct BudgetTests {
+    /// 2026-11-24T16:30:00Z, a Tuesday.
+    private static let now: Int64 = 1_795_537_800
+
+    private static let rows: [(ByteBudget.Window, Int64)] = [(.hour, 1800), (.day, 27_000), (.week, 459_000)]
+
+    @Test(arguments: rows)
+    func `a window ends at a whole hour, at midnight, on Monday`(_ window: ByteBudget.Window, _ left: Int64) {
+        #expect(window.end(of: Self.now) - Self.now == left)
+        // The end belongs to the next window.
+        let end = window.end(of: Self.now)
+        #expect(window.end(of: end - 1) == end && window.end(of: end) == end + window.length)
+    }
+
+    @Test(arguments: ByteBudget.Window.allCases) func `times before 1970 have windows`(_ window: ByteBudget.Window) {
+        for time: Int64 in [-1, -window.length, -700_000] {
+            let end = window.end(of: time)
+            #expect(end > time && end - time <= window.length)
+        }
+    }
+
+    @Test func `what counts is one direction or both`() {
+        let counted = ByteBudget.Direction.allCases.map { ByteBudget(1, every: .day, counts: $0) }
+        #expect(counted.map(\.countsDownloads) == [true, false, true])
+        #expect(counted.map(\.countsUploads) == [false, true, true])
+    }
+}
+
+@Suite("limits.budgets_file: what it says") struct BudgetFileTests {
+    private static let uses = [
+        BudgetUse(LimitBucket(rule: "each", .client(IPAddress(v4: 0xC000_0201))), windowEnd: 86_400, spent: 5),
+        BudgetUse(
+            LimitBucket(rule: "each", .client(IPAddress(v6: 0x2001_0DB8_0000_0000, low: 0))), windowEnd: 1, spent: .max),
+        BudgetUse(LimitBucket(rule: "with\ttab", .user("an%n\nü")), windowEnd: 86_400, spent: 0),
+        BudgetUse(LimitBucket(rule: "g", .group("x y")), windowEnd: -1, spent: 1),
+        BudgetUse(LimitBucket(rule: "a", .all), windowEnd: 7, spent: 7),
+        BudgetUse(LimitBucket(rule: "l", .local), windowEnd: 7, spent: 7),
+        BudgetUse(LimitBucket(rule: "o", .others), windowEnd: 7, spent: 7),
+    ]
+
+    @Test func `what is written is read again`() throws {
+        #expect(try BudgetFile.read(BudgetFile.text(Self.uses)) == Self.uses)
+        #expect(try BudgetFile.read(BudgetFile.text([])) == [])
+        #expect(
+            String(decoding: BudgetFile.text([Self.uses[0]]), as: UTF8.self)
+                == "larder budgets 1\neach\tclient\t192.0.2.1\t86400\t5\nend 1\n")
+    }
+
+    @Test func `a file that was cut off anywhere is damaged`() {
+        let text = BudgetFile.text(Self.uses)
+        for length in text.indices {
+            #expect(throws: BudgetFile.Damage.self, "\(length) bytes") { try BudgetFile.read(Array(text[..<length])) }
+        }
+    }
+
+    @Test(arguments: [
+        ("", 1), ("larder budgets 2\nend 0\n", 1), ("larder budgets 1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t1\t-1\nend 1\n", 2), ("larder budgets 1\na\tclient\tx\t1\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t1\t1\nmore\nend 2\n", 3), ("larder budgets 1\nend 0\nmore\n", 2),
+        ("larder budgets 1\n%\tall\t\t1\t1\nend 1\n", 2),
+    ])
+    func `damage is named with its line`(_ text: String, _ line: Int) {
+        do {
+            _ = try BudgetFile.read(Array(text.utf8))
+            Issue.record("\(text) is read")
+        } catch { #expect(error.line == line) }
+    }
+}

@@ -1,0 +1,95 @@
+import Access
+import Foundation
+import Message
+import Provisioning
+import Rules
+import Testing
+
+@Suite("Provisioning: what access rules name")
+struct NamedListTests {
+    private func directory(_ files: [String: String]) throws -> String {
+        let path = NSTemporaryDirectory() + "larder-lists-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        for (name, text) in files { try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8) }
+        return path
+    }
+
+    private func reading(_ rules: String...) -> ConfigurationReading {
+        let text = "access:\n  rules:\n" + rules.map { "    - \($0)\n" }.joined()
+        return readConfiguration(text: Array(text.utf8), name: "x.yaml")
+    }
+
+    @Test func `files are read, and shown with their counts`() throws {
+        let path = try directory(["hosts": "a.example\n*.b.example\n", "nets": "10.0.0.0/8\n"])
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var reading = reading(
+            "deny: { host: { file: \(path)/hosts }, client: { file: \(path)/nets } }",
+            "deny: { host: { file: \(path)/hosts } }")
+        reading.checkLists()
+        let access = try #require(reading.configuration?.access)
+        #expect(
+            access.rules[0].conditions.parts.map(\.values) == [
+                ["\(path)/hosts (2 entries)"], ["\(path)/nets (1 entry)"],
+            ])
+        #expect(access.listFiles == ["\(path)/hosts", "\(path)/nets"])
+        let host = try #require(DestinationHost(Array("x.b.example".utf8)))
+        #expect(access.rules[1].conditions.hostLists[0].content.contains(host))
+    }
+
+    @Test func `a fault names rule, file and line`() throws {
+        let path = try directory(["hosts": "a.example\nhttp://b.example\n"])
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var wrong = reading("deny: { host: { file: \(path)/hosts } }")
+        wrong.checkLists()
+        #expect(wrong.configuration == nil)
+        #expect(
+            wrong.errors.map(\.description) == [
+                "x.yaml:3: access.rules[1].deny.host: \(path)/hosts:2: \"http://b.example\" is not a host name, *.name or an address"
+            ])
+        var missing = reading("deny: { host: { file: \(path)/none } }")
+        missing.checkLists()
+        #expect(missing.errors.map(\.message) == ["\(path)/none: No such file or directory"])
+    }
+
+    static let suffixes: [(rule: String, error: String?, warnings: [String])] = [
+        ("allow: { host: \"*.com\" }", "*.com allows every name that anybody registers below com", []),
+        ("allow: { host: \"*.co.uk\" }", "*.co.uk allows every name that anybody registers below co.uk", []),
+        ("allow: { host: \"*.github.io\" }", nil, ["*.github.io: anybody can have a name below github.io"]),
+        ("allow: { host: \"*.github.io\", path: /x }", nil, ["*.github.io: anybody can have a name below github.io"]),
+        ("allow: { host: \"*.example.com\" }", nil, []), ("allow: { host: a.github.io }", nil, []),
+        ("allow: { host: \"*.internal\" }", nil, []), ("allow: { host: \"*\" }", nil, []),
+        ("deny: { host: \"*.com\" }", nil, []), ("allow: { host: \"*.com\", report: yes }", nil, []),
+        (
+            "allow: { host: github.com }", nil,
+            ["github.com: anybody can publish and collect data on this host"]
+        ),
+        ("allow: { host: github.com, path: \"/ours/*\" }", nil, []),
+        ("allow: { host: github.com, method: GET }", nil, []),
+        (
+            "allow: { host: s3.amazonaws.com }", nil,
+            ["s3.amazonaws.com: anybody can publish and collect data on this host"]
+        ),
+    ]
+    @Test(arguments: suffixes.indices) func `what belongs to others`(_ index: Int) {
+        let row = Self.suffixes[index]
+        var reading = reading(row.rule)
+        reading.checkOpenHosts()
+        #expect(reading.errors.map(\.message) == (row.error.map { [$0] } ?? []))
+        #expect(reading.warnings.map(\.message) == row.warnings)
+        #expect(
+            (reading.errors + reading.warnings).allSatisfy { $0.key == "access.rules[1].allow.host" && $0.line == 3 })
+        #expect((reading.configuration == nil) == (row.error != nil))
+    }
+
+    @Test func `a wildcard in a file counts like one in the rule`() throws {
+        let path = try directory(["hosts": "a.example\n*.org\n"])
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var reading = reading("allow: { host: { file: \(path)/hosts } }")
+        reading.checkLists()
+        reading.checkOpenHosts()
+        #expect(
+            reading.errors.map(\.message) == [
+                "*.org in \(path)/hosts allows every name that anybody registers below org"
+            ])
+    }
+}

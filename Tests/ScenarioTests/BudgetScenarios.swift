@@ -1,0 +1,125 @@
+import Foundation
+import Limiting
+import Rules
+import Server
+import Settings
+import Testing
+
+/// `budget` of `limits.rules`, and `limits.budgets_file`. Weeks, because no test runs across the end of one unless it runs on a Sunday night.
+@Suite("limits.rules: budgets of bytes") struct BudgetScenarios {
+    private func with(
+        _ budget: ByteBudget, per scope: LimitScope = .client, file: String? = nil
+    ) -> (inout Configuration, Scenario.Files) throws -> Void {
+        { configuration, files in
+            configuration.limitPlan = LimitPlan([
+                LimitRule(name: "week", RuleConditions(), per: scope, LimitTerms(budget: budget))
+            ])
+            configuration.budgetsFile = file.map { files.directory.appendingPathComponent($0).path }
+            configuration.access.connectPorts = [1...65535]
+        }
+    }
+
+    private static let stored = "Cache-Control: max-age=600"
+
+    @Test func `hits and misses use a budget, and then it says when the window ends`() throws {
+        try scenario(with(ByteBudget(25, every: .week))) { s in
+            s.origin.expects("GET /a").replies(200, Self.stored, body: "0123456789")
+            let client = try s.client()
+            for _ in 1...3 { #expect(try client.get("/a").text == "0123456789") }
+            let refused = try client.get("/a")
+            #expect(refused.status == 429 && refused.cacheStatus.contains("detail=budget-spent"), "\(refused)")
+            let seconds = try #require(refused["Retry-After"].flatMap { Int($0) })
+            #expect((1...604_800).contains(seconds))
+            #expect(
+                refused["Proxy-Status"]?.contains("limit week for client 127.0.0.1: 25 bytes in one week") == true)
+            #expect(try s.stats()["limits"]?.elements?.first?["spent"] == .integer(30))
+            #expect(try s.client(from: 0x7F00_0002).get("/a").status == 200)
+        }
+    }
+
+    @Test func `a response under way goes on when the budget ends`() throws {
+        try scenario(with(ByteBudget(10, every: .week))) { s in
+            let body = String(repeating: "x", count: 1_000_000)
+            s.origin.expects("GET /a").replies(200, body: body)
+            let client = try s.client()
+            let answer = try client.get("/a")
+            #expect(answer.isWhole && answer.body.count == body.utf8.count)
+            #expect(try client.get("/a").status == 429)
+        }
+    }
+
+    @Test func `uploads count where the budget says so`() throws {
+        try scenario(with(ByteBudget(10, every: .week, counts: .upload))) { s in
+            s.origin.expects("GET /a").replies(200, body: String(repeating: "x", count: 100))
+            s.origin.expects("POST /b").replies(200, body: "done")
+            let client = try s.client()
+            #expect(try client.get("/a").status == 200)
+            #expect(try client.request("POST", "/b", body: "0123456789").status == 200)
+            #expect(try client.get("/a").status == 429)
+        }
+    }
+
+    @Test func `a tunnel ends when the budget does`() throws {
+        try scenario(with(ByteBudget(10, every: .week))) { s in
+            let client = try s.tunnel(to: s.origin.authority)
+            s.origin.expects("GET /a").replies(200, body: String(repeating: "x", count: 100))
+            try client.send("GET /a HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n")
+            _ = try client.response()
+            try client.expectClosed()
+            #expect(try s.client().get("/a").status == 429)
+            let lines = try s.logLines()
+            #expect(lines.contains { $0.contains("CONNECT") && $0.contains("budget-spent") }, "\(lines)")
+        }
+    }
+
+    @Test func `a budget that all share is a 503`() throws {
+        try scenario(with(ByteBudget(1, every: .week), per: .all)) { s in
+            s.origin.expects("GET /a").replies(200, body: "a")
+            let (one, two) = (try s.client(), try s.client(from: 0x7F00_0002))
+            #expect(try one.get("/a").status == 200)
+            #expect(try two.get("/a").status == 503)
+        }
+    }
+
+    @Test func `a restart keeps what was used`() throws {
+        try scenario(with(ByteBudget(10, every: .week), file: "budgets")) { s in
+            s.origin.expects("GET /a").replies(200, body: "0123456789")
+            #expect(try s.client().get("/a").status == 200)
+            #expect(try s.client().get("/a").status == 429)
+            try s.restart()
+            #expect(try s.client().get("/a").status == 429)
+            let path = s.directory.appendingPathComponent("budgets").path
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            #expect(try String(contentsOfFile: path, encoding: .utf8).contains("week\tclient\t127.0.0.1\t"))
+        }
+    }
+
+    @Test(arguments: ["", "larder budgets 1\nweek\tclient\t127.0", "\u{0}\u{1}"])
+    func `a damaged file costs what it has, and nothing else`(_ text: String) throws {
+        try scenario(with(ByteBudget(10, every: .week), file: "budgets")) { s in
+            s.origin.expects("GET /a").replies(200, body: "0123456789")
+            #expect(try s.client().get("/a").status == 200)
+            try s.restart {
+                try Data(text.utf8).write(to: s.directory.appendingPathComponent("budgets"))
+            }
+            s.origin.expects("GET /a").replies(200, body: "0123456789")
+            #expect(try s.client().get("/a").status == 200)
+            // The budget begins anew, and is kept again.
+            try s.restart()
+            #expect(try s.client().get("/a").status == 429)
+        }
+    }
+
+    @Test func `a window that has ended is over`() throws {
+        try scenario(with(ByteBudget(10, every: .hour), file: "budgets")) { s in
+            try s.restart {
+                let past = Int(Date().timeIntervalSince1970) - 10
+                try Data("larder budgets 1\nweek\tclient\t127.0.0.1\t\(past)\t999\nend 1\n".utf8)
+                    .write(to: s.directory.appendingPathComponent("budgets"))
+            }
+            s.origin.expects("GET /a").replies(200, body: "a")
+            #expect(try s.client().get("/a").status == 200)
+        }
+    }
+}

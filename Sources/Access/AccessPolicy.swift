@@ -6,7 +6,9 @@ import Rules
 /// It is asked three times: `admits` when a client connects, `decide` when its request has been read, and `mayDial` before each
 /// connection to an origin. The last answer is the one that protects: a host name resolves to whatever its owner chooses, and to
 /// something else a moment later.
-package struct AccessPolicy: Sendable, Equatable {
+///
+/// An object, because a copy of the compiled rules would count a dozen references with every question.
+package final class AccessPolicy: Sendable, Equatable {
     private let settings: AccessSettings
     private let clients: [AddressRange]?
     /// The rules that decide.
@@ -15,6 +17,8 @@ package struct AccessPolicy: Sendable, Equatable {
     private let reporting: RuleIndex?
     /// There are no rules and no authentication, and the default is to allow: `decide` need not be called. `mayDial` still must.
     package let isOpen: Bool
+    /// Some rule only reports.
+    package let hasReports: Bool
     /// Some rule looks at more of a request than its path and query, client, host and method.
     package let looksAtDetails: Bool
 
@@ -24,13 +28,13 @@ package struct AccessPolicy: Sendable, Equatable {
         isOpen = settings.rules.isEmpty && !settings.authentication.isRequired && settings.defaultEffect == .allow
         looksAtDetails = settings.rules.contains { !$0.conditions.details.isEmpty }
         index = CompiledRules(settings.rules)
+        hasReports = settings.rules.contains(where: \.isReport)
         let reports = settings.rules.enumerated().filter(\.element.isReport)
         reporting =
             reports.isEmpty ? nil : RuleIndex(reports.map { (position: $0.offset, conditions: $0.element.conditions) })
     }
 
-    /// Some rule only reports.
-    package var hasReports: Bool { reporting != nil }
+    package static func == (one: AccessPolicy, other: AccessPolicy) -> Bool { one.settings == other.settings }
 
     package var rules: [AccessRule] { settings.rules }
 

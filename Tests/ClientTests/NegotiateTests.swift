@@ -56,7 +56,8 @@ struct NegotiateTests {
             let ntlm = try await place.curl(
                 "--proxy-header", "Proxy-Authorization: Negotiate TlRMTVNTUAABAAAA", url, through: larder)
             #expect(ntlm.status == 407, "\(ntlm)")
-            let log: String = try await eventually("the requests are logged", within: Duration.seconds(10)) { () -> String? in
+            let log: String = try await eventually("the requests are logged", within: Duration.seconds(10)) {
+                () -> String? in
                 let log = String(decoding: place.bytes("access.jsonl"), as: UTF8.self)
                 return log.contains("\"user\":\"fleet\"") ? log : nil
             }

@@ -127,7 +127,8 @@ struct NextProxyTests {
                     ? .digest(user: "fleet", password: "right") : .basic(user: "fleet", password: "right"))
             let port = hop == .http ? squid.port : squid.securePort
             let larder = try await Larder.start(
-                in: place, access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ], tunnel: any } ] }",
+                in: place,
+                access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ], tunnel: any } ] }",
                 more: """
                     tls: { ca_file: \(tls.certificate) }
                     credentials: [ { name: corp, scheme: \(scheme), user: fleet, password: right } ]

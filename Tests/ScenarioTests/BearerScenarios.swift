@@ -119,6 +119,21 @@ struct BearerScenarios {
         }
     }
 
+    @Test func `a reload forgets tokens whose key is gone`() throws {
+        try scenario(Self.tokens) { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "stored")
+            let client = try s.client()
+            let signed = Self.fields[2]
+            for _ in 0..<3 { #expect(try client.get("/a", signed).status == 200) }
+            // The settings stay the same: only what the file says has changed.
+            let configuration = s.proxy.snapshot.configuration
+            var material = s.proxy.snapshot.authentication.material
+            material.tokenKeys = JSONWebKeySet()
+            s.proxy.adopt(try Snapshot(configuration: configuration, authentication: material, after: s.proxy.snapshot))
+            try s.eventually("it is refused") { try client.get("/a", signed).status == 407 }
+        }
+    }
+
     @Test func `a token that expires ends on connections that have used it`() throws {
         try scenario({ configuration, files in
             try Self.tokens(&configuration, files)

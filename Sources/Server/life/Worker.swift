@@ -314,6 +314,8 @@ import Synchronization
         if snapshot.configuration.access.authentication != self.snapshot.configuration.access.authentication {
             credentials = Worker.credentialMemory(snapshot, shared)
         }
+        // A token was verified with a key that the file may not have any more.
+        credentials.tokens.forgetAll()
         self.snapshot = snapshot
         self.zones = zones
         copySettings(of: snapshot)

@@ -17,7 +17,7 @@ package final class AuthenticationWatch {
     private let snapshot: () -> Snapshot
     private let adopt: Adoption
     private let fetch: PACFetcher
-    private var timer: Timer?
+    private let repeating: RepeatingTimer
     private var shelf: AuthenticationShelf?
     private var files: [WatchedFile] = []
     /// What was said about the files last: it is said once.
@@ -36,27 +36,18 @@ package final class AuthenticationWatch {
         adopt: @escaping Adoption
     ) {
         self.loop = loop
+        repeating = RepeatingTimer(on: loop, every: AuthenticationWatch.pause)
         self.snapshot = snapshot
         self.fetch = fetch
         self.adopt = adopt
     }
 
     package func start() {
-        let timer = Timer { [unowned self] in
-            look()
-            schedule()
-        }
-        self.timer = timer
         look()
-        schedule()
+        repeating.start { [unowned self] in look() }
     }
 
-    package func stop() {
-        if let timer { loop.timers.cancel(timer) }
-        timer = nil
-    }
-
-    private func schedule() { if let timer { loop.timers.schedule(timer, after: AuthenticationWatch.pause) } }
+    package func stop() { repeating.stop() }
 
     private func look() {
         let snapshot = snapshot()

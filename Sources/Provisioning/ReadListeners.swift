@@ -84,27 +84,21 @@ package final class ListenerWatch {
     private var complaints: [ListenerTLSSettings: String] = [:]
     private let snapshot: () -> Snapshot
     private let loop: EventLoop
-    private var timer: Timer?
+    private let repeating: RepeatingTimer
     private static let pause = Duration.seconds(2)
 
     package init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot) {
         self.loop = loop
+        repeating = RepeatingTimer(on: loop, every: ListenerWatch.pause)
         self.snapshot = snapshot
         for path in snapshot().listenerTLS.keys.flatMap(\.files) { _ = hasChanged(path) }
     }
 
     package func start() {
-        let timer = Timer { [unowned self] in
-            look()
-            schedule()
-        }
-        self.timer = timer
-        schedule()
+        repeating.start { [unowned self] in look() }
     }
 
-    package func stop() { if let timer { loop.timers.cancel(timer) } }
-
-    private func schedule() { if let timer { loop.timers.schedule(timer, after: ListenerWatch.pause) } }
+    package func stop() { repeating.stop() }
 
     private func hasChanged(_ path: String) -> Bool {
         files[path, default: WatchedFile(path, pause: .zero, now: loop.now)].hasChanged(at: loop.now)

@@ -72,9 +72,8 @@ extension AccessSettings {
 package final class ListWatch {
     private let proxy: Proxy
     private let pacFiles: PACFiles
-    private let loop: EventLoop
     private var files: [String: WatchedFile] = [:]
-    private var timer: Timer?
+    private let repeating: RepeatingTimer
 
     static let pause: Duration = .seconds(2)
 
@@ -82,22 +81,15 @@ package final class ListWatch {
     package init(of proxy: Proxy, _ pacFiles: PACFiles, on loop: EventLoop) {
         self.proxy = proxy
         self.pacFiles = pacFiles
-        self.loop = loop
+        repeating = RepeatingTimer(on: loop, every: ListWatch.pause)
     }
 
     package func start() {
         watch(proxy.snapshot.configuration.access.listFiles)
-        let timer = Timer { [unowned self] in
-            look()
-            schedule()
-        }
-        self.timer = timer
-        schedule()
+        repeating.start { [unowned self] in look() }
     }
 
-    package func stop() { if let timer { loop.timers.cancel(timer) } }
-
-    private func schedule() { if let timer { loop.timers.schedule(timer, after: ListWatch.pause) } }
+    package func stop() { repeating.stop() }
 
     private func look() {
         let named = proxy.snapshot.configuration.access.listFiles

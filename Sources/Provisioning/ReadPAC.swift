@@ -201,26 +201,19 @@ private func blocking(_ fetch: (@escaping @Sendable (PACAnswers) -> Void) -> Voi
 /// Looks every two seconds whether a PAC file has changed or is to be fetched, and reads it then. Used on the control thread.
 package final class PACWatch {
     private let files: PACFiles
-    private let loop: EventLoop
-    private var timer: Timer?
+    private let repeating: RepeatingTimer
 
     package init(_ files: PACFiles, on loop: EventLoop) {
         self.files = files
-        self.loop = loop
+        repeating = RepeatingTimer(on: loop, every: PACFiles.pause)
     }
 
     package func start() {
-        let timer = Timer { [unowned self] in
-            files.look()
-            schedule()
-        }
-        self.timer = timer
-        schedule()
+        repeating.start { [unowned self] in files.look() }
     }
 
-    package func stop() { if let timer { loop.timers.cancel(timer) } }
+    package func stop() { repeating.stop() }
 
-    private func schedule() { if let timer { loop.timers.schedule(timer, after: PACFiles.pause) } }
 }
 
 /// Tries each PAC file of a configuration with `http://example.com/`, for `larder check`. Blocks.

@@ -121,26 +121,18 @@ package final class SecretWatch {
     /// What was said about a place last: it is said once.
     private var complaints: [Place: String] = [:]
     private let snapshot: () -> Snapshot
-    private let loop: EventLoop
-    private var timer: Timer?
+    private let repeating: RepeatingTimer
 
     package init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot) {
-        self.loop = loop
+        repeating = RepeatingTimer(on: loop, every: .seconds(2))
         self.snapshot = snapshot
     }
 
     package func start() {
-        let timer = Timer { [unowned self] in
-            look()
-            schedule()
-        }
-        self.timer = timer
-        schedule()
+        repeating.start { [unowned self] in look() }
     }
 
-    package func stop() { if let timer { loop.timers.cancel(timer) } }
-
-    private func schedule() { if let timer { loop.timers.schedule(timer, after: .seconds(2)) } }
+    package func stop() { repeating.stop() }
 
     private func look() {
         let snapshot = snapshot()

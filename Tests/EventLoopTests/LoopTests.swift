@@ -26,6 +26,21 @@ struct LoopTests {
         #expect(seen.withLock { $0 } == Array(0..<1000) + [-1])
     }
 
+    @Test func `a repeating timer calls until it is stopped, also from within its closure`() throws {
+        let loop = try EventLoop()
+        let repeating = RepeatingTimer(on: loop, every: .milliseconds(1))
+        var calls = 0
+        repeating.start {
+            calls += 1
+            if calls == 3 { repeating.stop() }
+        }
+        // Filed behind the others: a fourth call would come first.
+        let last = Timer { loop.stop() }
+        loop.timers.schedule(last, after: .seconds(1))
+        loop.run()
+        #expect(calls == 3)
+    }
+
     @Test func `work after the turn runs once, and what it adds waits for the next turn`() throws {
         let loop = try EventLoop()
         var order: [String] = []

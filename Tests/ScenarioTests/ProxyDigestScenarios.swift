@@ -18,7 +18,7 @@ struct ProxyDigestScenarios {
             { configuration, files in
                 let secret = try digestSecret(
                     user: Array("ann".utf8), realm: Array("larder".utf8), password: Array("secret".utf8), .sha256,
-                    using: TestHashing())
+                    using: OpenSSLHashing())
                 configuration.access.authentication.digest.usersFile = try files.write(
                     "users", "ann:larder:SHA-256:\(String(decoding: secret.bytes, as: UTF8.self))\n")
                 configuration.access.connectPorts = [files.origin.port...files.origin.port]
@@ -46,7 +46,7 @@ struct ProxyDigestScenarios {
         mutating func authorization(_ method: String, _ uri: String) throws -> DigestAuthorization {
             try session.authorization(
                 for: DigestRequest(method: Array(method.utf8), uri: Array(uri.utf8)), clientNonce: Array("c".utf8),
-                using: TestHashing())
+                using: OpenSSLHashing())
         }
 
         /// Sends a request, and has the answer prove that the proxy knows the password.
@@ -60,7 +60,7 @@ struct ProxyDigestScenarios {
             #expect(answer.status == status, "\(answer)")
             let information = try #require(
                 answer["Proxy-Authentication-Info"].flatMap { AuthenticationInfo(Array($0.utf8)[...]) }, "\(answer)")
-            #expect(try sent.proof(in: information, using: TestHashing()) == .right)
+            #expect(try sent.proof(in: information, using: OpenSSLHashing()) == .right)
             return answer
         }
     }
@@ -227,25 +227,5 @@ struct ProxyDigestScenarios {
                 #expect(!log.contains(text))
             }
         }
-    }
-}
-
-/// The hash functions of OpenSSL, for the client's side.
-struct TestHashing: Hashing {
-    func hash(_ algorithm: HashAlgorithm, _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
-        let function: HashFunction =
-            switch algorithm {
-            case .md4: .md4
-            case .md5: .md5
-            case .sha1: .sha1
-            case .sha256: .sha256
-            case .sha512_256: .sha512_256
-            }
-        guard let digest = Digest.hash(function, bytes) else { throw HashUnavailable(algorithm) }
-        return digest
-    }
-
-    func hmac(_ algorithm: HashAlgorithm, key: [UInt8], _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
-        throw HashUnavailable(algorithm)
     }
 }

@@ -1,14 +1,16 @@
-import Credentials
+package import Credentials
 import TLS
 
 /// The hash functions of the schemes, by OpenSSL.
-struct OpenSSLHashing: Hashing {
-    func hash(_ algorithm: HashAlgorithm, _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
+package struct OpenSSLHashing: Hashing {
+    package init() {}
+
+    package func hash(_ algorithm: HashAlgorithm, _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
         guard let digest = Digest.hash(algorithm.function, bytes) else { throw HashUnavailable(algorithm) }
         return digest
     }
 
-    func hmac(_ algorithm: HashAlgorithm, key: [UInt8], _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
+    package func hmac(_ algorithm: HashAlgorithm, key: [UInt8], _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {
         guard let code = Digest.hmac(algorithm.function, key: key, bytes) else { throw HashUnavailable(algorithm) }
         return code
     }

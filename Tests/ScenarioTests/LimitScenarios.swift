@@ -241,6 +241,34 @@ import Testing
         }
     }
 
+    @Test func `behind a load balancer they are those of the client that it names`() throws {
+        func header(_ client: String) -> String { "PROXY TCP4 \(client) 192.0.2.1 1234 80\r\n" }
+        try scenario(
+            with(
+                Self.rule("each", LimitTerms(connections: 1)),
+                also: { configuration, _ in
+                    configuration.trustLoopback()
+                    configuration.access.namedClients = [try #require(AddressRange("192.0.2.0/24"))]
+                })
+        ) { s in
+            s.origin.expects("GET /a").replies(200, Self.stored, body: "a")
+            let (one, two, third) = (try s.client(), try s.client(), try s.client())
+            try one.send(header("192.0.2.7"))
+            #expect(try one.get("/a").text == "a")
+            try two.send(header("192.0.2.8"))
+            #expect(try two.get("/a").text == "a")
+            try third.send(header("192.0.2.7"))
+            try third.expectClosed()
+            try s.eventually("it is counted") { try s.stat(.closes, "too-many-of-client") == 1 }
+            one.wire.reset()
+            try s.eventually("there is room") {
+                let again = try s.client()
+                try again.send(header("192.0.2.7"))
+                do { return try again.get("/a").text == "a" } catch { return false }
+            }
+        }
+    }
+
     @Test func `a connection that became a tunnel still counts`() throws {
         try scenario(with(Self.rule("each", LimitTerms(connections: 1)))) { s in
             let tunnel = try s.tunnel(to: s.origin.authority)

@@ -33,7 +33,7 @@ final class Doorstep: TimedObject {
     private let worker: Worker
     private let snapshot: Snapshot
     private let listener: ListenerTerms
-    private let place: Occupancy.Place
+    private var place: Occupancy.Place
     private var id = ConnectionID(slot: .max, generation: 0)
     private var peer: IPAddress?
     private var isAdmitted: Bool
@@ -195,6 +195,9 @@ final class Doorstep: TimedObject {
             if case .client(let address, _) = header.source { peer = address }
             worker.counters.add(.proxyHeaders)
             isAdmitted = snapshot.access.admits(client: peer)
+            // Limits of connections are for the client, and not for who speaks for it.
+            guard let place = worker.place(place, of: peer) else { return close(.tooManyOfClient) }
+            self.place = place
             stage = .looking(.behindProxyHeader)
             if !received.isEmpty { proceed() }
         }

@@ -6,22 +6,30 @@ final class Occupancy: Sendable {
 
     /// One place. It is free again when the last reference is released, on any thread.
     final class Place: Sendable {
-        private let occupancy: Occupancy
+        private enum Hold {
+            case own(Occupancy)
+            case of(Place)
+        }
+        private let hold: Hold
         /// What a client connection holds besides.
         let connectionLimits: ConnectionLimits?
-        fileprivate init(_ occupancy: Occupancy, _ connectionLimits: ConnectionLimits?) {
-            self.occupancy = occupancy
-            self.connectionLimits = connectionLimits
+
+        fileprivate init(_ occupancy: Occupancy) {
+            hold = .own(occupancy)
+            connectionLimits = nil
         }
-        deinit { occupancy.leave() }
+
+        /// The same place, with limits that are held as long.
+        init(_ place: Place, with limits: ConnectionLimits) {
+            hold = .of(place)
+            connectionLimits = limits
+        }
+
+        deinit { if case .own(let occupancy) = hold { occupancy.leave() } }
     }
 
     /// Takes a place. Returns nil if `limit` places are taken.
-    ///
-    /// - Parameter connectionLimits: held as long as the place.
-    func take(limit: Int, with connectionLimits: ConnectionLimits? = nil) -> Place? {
-        enter(limit: limit) ? Place(self, connectionLimits) : nil
-    }
+    func take(limit: Int) -> Place? { enter(limit: limit) ? Place(self) : nil }
 
     /// Takes a place for a caller that frees it itself, once, with `leave`. Returns false if `limit` places are taken.
     func enter(limit: Int) -> Bool {

@@ -187,12 +187,15 @@ import Synchronization
     /// Takes an accepted connection. It is closed at once if the worker is draining or a limit of connections is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
     func accept(_ transport: consuming Transport, from peer: IPAddress?, by listener: ListenerTerms) {
-        guard let place = takePlace(for: peer) else { return }
+        guard let taken = takePlace() else { return }
         if listener.trusts(peer) {
             counters.add(.clientConnectionsAccepted)
             return Doorstep.open(
-                worker: self, listener: listener, peer: peer, place: place, transport: transport, received: [],
+                worker: self, listener: listener, peer: peer, place: taken, transport: transport, received: [],
                 isTrusted: true)
+        }
+        guard let place = place(taken, of: peer) else {
+            return counters.closes.add(Int(CloseReason.tooManyOfClient.rawValue), 1)
         }
         let isAdmitted = snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
@@ -208,21 +211,21 @@ import Synchronization
     }
 
     /// The place of a new client connection. Nil if it is to be closed at once.
-    private func takePlace(_ limits: ConnectionLimits? = nil) -> Occupancy.Place? {
+    private func takePlace() -> Occupancy.Place? {
         guard !isDraining else { return refuseConnection(.draining) }
         guard shared.overload.state != .overloaded else { return refuseConnection(.overloaded) }
-        return shared.clients.take(limit: snapshot.limits.clientsMax, with: limits)
-            ?? refuseConnection(.tooManyClients)
+        return shared.clients.take(limit: snapshot.limits.clientsMax) ?? refuseConnection(.tooManyClients)
     }
 
-    /// The same under `limits.rules`.
-    private func takePlace(for peer: IPAddress?) -> Occupancy.Place? {
-        guard snapshot.countsConnections else { return takePlace() }
+    /// The place of a client with the address, under `limits.rules`. Nil if a limit of connections is reached: the connection is to be closed.
+    func place(_ place: Occupancy.Place, of peer: IPAddress?) -> Occupancy.Place? {
+        guard snapshot.countsConnections else { return place }
         switch connectionLimits(of: peer) {
-        case .success(let limits): return takePlace(limits)
+        case .success(let limits): return Occupancy.Place(place, with: limits)
         case .failure(let refusal):
             note(refusal)
-            return refuseConnection(.tooManyOfClient)
+            counters.add(.clientConnectionsRefused)
+            return nil
         }
     }
 

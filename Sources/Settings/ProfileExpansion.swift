@@ -24,6 +24,9 @@ func checkProfile(_ profile: AccessProfile, _ conditions: RuleConditions, _ read
     }
     if conditions.hosts.contains(.any) {
         reader.refuse("host", "a profile is for the hosts that you name", hint: "name them, or *.example.org")
+    } else if !conditions.hostLists.isEmpty {
+        // They are read later, when it is too late to know their recipes.
+        reader.refuse("host", "a profile cannot have its hosts from a file", hint: "name them in the rule")
     }
 }
 

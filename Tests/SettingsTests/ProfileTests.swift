@@ -61,6 +61,10 @@ struct ProfileTests {
     static let wrong: [(rule: String, part: String)] = [
         ("allow: { profile: source-raed, host: a.example }", "source-read"),
         ("allow: { profile: source-read }", "host is missing"),
+        (
+            "allow: { profile: packages-read, host: [ a.example, { file: /hosts } ] }",
+            "a profile cannot have its hosts from a file"
+        ),
         ("allow: { profile: model-api, host: a.example }", "path is missing"),
         ("allow: { profile: model-api, host: a.example, path: /x, method: GET }", "names the methods"),
         ("allow: { profile: source-read, host: \"*\" }", "hosts that you name"),

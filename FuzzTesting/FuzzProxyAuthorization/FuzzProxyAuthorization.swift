@@ -21,7 +21,9 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
                 let secret = Secret("not known to the input")
                 let isProven = try credentials.prove(secret, method: Array("GET".utf8), using: Sum())
                 precondition(!isProven, "nobody guesses a secret")
-                _ = try credentials.information(secret, next: value, using: Sum())
+                let isKnownBody = try credentials.prove(secret, method: [], body: .content(value), using: Sum())
+                precondition(!isKnownBody, "nobody guesses a secret")
+                _ = try credentials.information(secret, body: .content(value), next: value, using: Sum())
             } catch {
                 preconditionFailure("the sum of bytes can always be computed")
             }

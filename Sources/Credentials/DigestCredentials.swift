@@ -106,11 +106,12 @@ package struct DigestCredentials: Sendable, Equatable {
     /// - Parameters:
     ///   - secret: H(user:realm:password) in hexadecimal digits.
     ///   - method: that of the request.
-    ///   - body: known if the protection is `auth-int`.
+    ///   - body: what `auth-int` covers. Where it is not known, a digest with `auth-int` proves nothing.
     package func prove(
         _ secret: Secret, method: [UInt8], body: DigestBody = .unknown, using hashing: some Hashing
     ) throws(HashUnavailable) -> Bool {
-        areEqualSecretly(try digest(secret, method, body, hashing), response)
+        if protection == .integrity, case .unknown = body { return false }
+        return areEqualSecretly(try digest(secret, method, body, hashing), response)
     }
 
     /// The value of `Proxy-Authentication-Info` (§3.5): proof for the client that this side knows the secret.

@@ -56,6 +56,13 @@ struct DigestCredentialsTests {
                 == "qop=auth, rspauth=\"\(row.proof)\", \(client), nextnonce=\"n\\\"\"")
     }
 
+    @Test func `auth-int proves nothing where the body is not known`() throws {
+        let credentials = try Self.read(Self.ofRFC.replacingOccurrences(of: "qop=auth,", with: "qop=auth-int,"))
+        let secret = try Self.secret(.md5)
+        #expect(try !credentials.prove(secret, method: Array("GET".utf8), using: OpenSSLHashing()))
+        #expect(try !credentials.prove(secret, method: Array("GET".utf8), body: .empty, using: OpenSSLHashing()))
+    }
+
     /// The RFC prints other hashes, which are not those of SHA-512/256. Erratum 4897 has these.
     @Test func `the example of §3.9.2, with userhash and without`() throws {
         let hash = "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b"

@@ -34,9 +34,9 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         let pieces = pieces(bytes, cuts).flatMap { mask.take($0) } + mask.finish()
         precondition(pieces == whole, "cuts do not change what the mask shows")
 
-        for form in [PlaceholderBody.Form.json, .form] {
+        for syntax in [MemberSyntax.json, .form] {
             let body = try? PlaceholderBody(
-                bytes, form, places, credential: "forge", index, now: WallTime(secondsSinceEpoch: 1))
+                bytes, syntax, places, credential: "forge", index, now: WallTime(secondsSinceEpoch: 1))
             if let body {
                 precondition(findings(bytes, []) == 1, "one placeholder was there")
                 precondition(findings(body.replacing(by: Secret("s")), []) == 0, "none is left")

@@ -18,6 +18,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
             case .wait: continue
             case .send(let request): precondition(!request.isEmpty, "an empty message says nothing")
             case .fail: return 0
+            case .challenged, .closed: preconditionFailure("SOCKS has no challenges and ends with a reply")
             case .open(let unread):
                 precondition(
                     bytes[..<to].suffix(unread.count).elementsEqual(unread), "the tunnel begins behind the reply")

@@ -18,23 +18,50 @@ struct DocumentTests {
         #expect(Self.documents.contains("CHANGELOG.md"))
     }
 
-    @Test(arguments: documents) func `every relative link leads to a file`(_ document: String) throws {
+    @Test(arguments: documents) func `every relative link leads to a file, and to a heading of it`(
+        _ document: String
+    ) throws {
         let directory = document.split(separator: "/").dropLast().joined(separator: "/")
         for link in Self.links(in: try Tree.text(document)) {
-            let path = directory.isEmpty ? link : "\(directory)/\(link)"
-            #expect(Tree.exists(path), "\(document) links to \(link)")
+            let path = link.file.isEmpty ? document : directory.isEmpty ? link.file : "\(directory)/\(link.file)"
+            #expect(Tree.exists(path), "\(document) links to \(path)")
+            guard let anchor = link.anchor, path.hasSuffix(".md"), Tree.exists(path) else { continue }
+            #expect(Self.anchors(in: try Tree.text(path)).contains(anchor), "\(document) links to \(path)#\(anchor)")
         }
     }
 
-    /// The targets of `[text](target)` that are no URLs, without their anchors.
-    static func links(in text: String) -> [String] {
-        text.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
-            .filter { !$0.contains("://") && !$0.hasPrefix("#") && !$0.hasPrefix("mailto:") }
-            .compactMap { $0.split(separator: "#").first.map(String.init) }
+    struct Link: Equatable {
+        /// Empty: the document itself.
+        var file: String
+        var anchor: String?
     }
 
-    @Test func `links are found`() {
-        #expect(Self.links(in: "[a](b.md#c) and [d](https://e) and [f](g/h.md)") == ["b.md", "g/h.md"])
+    /// The targets of `[text](target)` that are no URLs.
+    static func links(in text: String) -> [Link] {
+        text.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
+            .filter { !$0.contains("://") && !$0.hasPrefix("mailto:") }
+            .map { target in
+                let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(
+                    String.init)
+                return Link(file: parts[0], anchor: parts.count == 2 ? parts[1] : nil)
+            }
+    }
+
+    /// What links to the headings of a document are made of: lower case, without punctuation, with hyphens for spaces.
+    static func anchors(in text: String) -> Set<String> {
+        let headings = text.replacing(/(?s)```.*?```/, with: "").matches(of: /(?m)^#+ (.+)$/)
+        return Set(
+            headings.map { heading in
+                heading.1.lowercased().filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }
+                    .replacing(" ", with: "-")
+            })
+    }
+
+    @Test func `links and headings are found`() {
+        #expect(
+            Self.links(in: "[a](b.md#c) and [d](https://e) and [f](g/h.md) and [i](#j)")
+                == [Link(file: "b.md", anchor: "c"), Link(file: "g/h.md"), Link(file: "", anchor: "j")])
+        #expect(Self.anchors(in: "# A `b.c`: d, 2\n```\n# no\n```\n### E-f\n") == ["a-bc-d-2", "e-f"])
     }
 
     /// `Sources/Server/origin/Fetch.swift` and its like, wherever they stand between backquotes.

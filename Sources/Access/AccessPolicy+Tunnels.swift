@@ -71,17 +71,11 @@ extension AccessPolicy {
     /// Whether a request of this client for another host might get another verdict: a rule up to the one that decides has a host, and its other
     /// conditions may hold.
     private func isRuledByHost(_ request: AccessRequest, until number: Int?) -> Bool {
-        for rule in rules where !rule.isReport {
-            if !rule.conditions.hosts.isEmpty || !rule.conditions.hostLists.isEmpty,
-                !rule.conditions.hosts.contains(.any)
-            {
-                var others = rule.conditions
-                others.hosts = []
-                others.hostLists = []
-                if others.hold(request, address: request.destination.address, paths: .asSent) != false { return true }
-            }
-            if rule.number == number { return false }
+        let address = request.destination.address
+        let end = number.flatMap(position(ofRule:)).map { $0 + 1 } ?? rules.count
+        return rules[..<end].contains { rule in
+            !rule.isReport && rule.conditions.namesHosts
+                && rule.conditions.mayHoldForOtherHosts(request, address: address)
         }
-        return false
     }
 }

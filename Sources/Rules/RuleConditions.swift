@@ -98,6 +98,18 @@ extension RuleConditions {
         portHolds(request) && hostHolds(request) && holdForClient(request)
     }
 
+    /// All conditions but `host` and `type`: whether the rule may concern this request with another host.
+    ///
+    /// - Parameter address: the address that is dialled. Nil if it is not known; then a condition on the address may hold.
+    package func mayHoldForOtherHosts(_ request: RuleRequest, address: IPAddress?) -> Bool {
+        portHolds(request) && methodHolds(request) && schemeHolds(request) && holdForClient(request)
+            && (paths.isEmpty || holdForPath(request, .asSent)) && details.hold(request, mayHold: false)
+            && (!namesAddresses || address.map(names) ?? true)
+    }
+
+    /// Whether a host is asked for, and not every one.
+    package var namesHosts: Bool { (!hosts.isEmpty || !hostLists.isEmpty) && !hosts.contains(.any) }
+
     /// User, group, client and listener.
     package func holdForClient(_ request: RuleRequest) -> Bool {
         userHolds(request) && clientHolds(request)

@@ -57,10 +57,17 @@ package struct DigestSettings: Sendable, Equatable {
     package var realm = "larder"
     /// The path of a file as htdigest writes it. Nil: the scheme is not offered.
     package var usersFile: String?
-    /// Whether MD5 is offered too, behind SHA-256.
-    package var allowsMD5 = true
+    /// Whether MD5 is offered too, behind the others.
+    package var md5 = MD5Offer.needed
     /// How long a nonce can be used.
     package var nonceLifetime: Duration = .seconds(300)
+
+    package enum MD5Offer: String, CaseIterable, Sendable {
+        /// While a user has no other hash. JDKs take the last challenge, and since 20 refuse MD5: one that nobody needs would keep
+        /// them out.
+        case needed
+        case yes, no
+    }
 
     package init() {}
 }

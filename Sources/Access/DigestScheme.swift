@@ -44,8 +44,14 @@ package struct DigestScheme: AuthenticationScheme {
         let code = tools.nonceHash.digest(of: realm.span, 0..<realm.count).low
         opaque = hexadecimal((0..<8).map { UInt8(truncatingIfNeeded: code >> UInt64(8 * $0)) })
         var hashedUsers: [HashAlgorithm: [[UInt8]: String]] = [:]
+        let offersMD5 =
+            switch settings.md5 {
+            case .needed: !users.usersOfMD5Alone.isEmpty
+            case .yes: true
+            case .no: false
+            }
         for algorithm in [HashAlgorithm.sha512_256, .sha256, .md5] where users.has(algorithm) {
-            guard algorithm != .md5 || settings.allowsMD5 else { continue }
+            guard algorithm != .md5 || offersMD5 else { continue }
             hashedUsers[algorithm] = DigestScheme.hashes(of: users.users, realm, algorithm, tools.hashing)
         }
         self.hashedUsers = hashedUsers

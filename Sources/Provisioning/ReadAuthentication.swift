@@ -52,7 +52,7 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
                 "\(path): \(weak.count == 1 ? "user \(first) has" : "\(weak.count) users, \(first) among them, have") an MD5 hash alone, "
                     + "and can be guessed fast; larder passwd --digest sets SHA-256 as well")
         }
-        if !settings.digest.allowsMD5, !weak.isEmpty {
+        if settings.digest.md5 == .no, !weak.isEmpty {
             remarks.append("\(path): these users cannot log in while access.authentication.digest.md5 is no")
         }
         if material.digestUsers.users.isEmpty {

@@ -225,9 +225,9 @@ enum Settings {
                 "A file with users and the hashes of Digest, one user:realm:hash or user:realm:SHA-256:hash per line. Create it with larder passwd --digest.",
                 example: ["users: /etc/larder/users.digest"], defaultMeaning: "Digest is not offered"),
             Setting(
-                "access.authentication.digest.md5", \.access.authentication.digest.allowsMD5, .flag, reload: .live,
-                "Whether MD5 is offered behind SHA-256, for clients that know no other algorithm.",
-                example: ["md5: yes"]),
+                "access.authentication.digest.md5", \.access.authentication.digest.md5, .choice, reload: .live,
+                "Whether MD5 is offered behind SHA-256: while a user has no other hash, always for clients that know no other algorithm, or never.",
+                example: ["md5: needed"]),
             Setting(
                 "access.authentication.digest.nonce_lifetime", \.access.authentication.digest.nonceLifetime,
                 .duration(.seconds(10) ... .hours(24)), reload: .live,

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("RFC 7616 Digest, as Larder asks for it")
 struct DigestSchemeTests {
-    static let file: DigestFile = {
+    static let lines: String = {
         var lines = ""
         for user in ["ann", "zoë"] {
             for (algorithm, name) in [(HashAlgorithm.md5, ""), (.sha256, "SHA-256:"), (.sha512_256, "SHA-512-256:")] {
@@ -19,7 +19,7 @@ struct DigestSchemeTests {
                 lines += "\(user):larder:\(name)\(String(decoding: secret.bytes, as: UTF8.self))\n"
             }
         }
-        return DigestFile.parse(Array(lines.utf8), realm: "larder").file
+        return lines
     }()
 
     /// A scheme with a client, and what workers remember.
@@ -31,14 +31,15 @@ struct DigestSchemeTests {
         let client = ip("192.0.2.1")
 
         init(
-            user: String = "ann", password: String = "secret", algorithm: String = "SHA-256",
+            user: String = "ann", password: String = "secret", algorithm: String = "SHA-256", moreUsers: String = "",
             _ change: (inout DigestSettings) -> Void = { _ in }
         ) throws {
             var settings = DigestSettings()
             change(&settings)
             let numbers = Numbers()
             scheme = DigestScheme(
-                settings, DigestSchemeTests.file, GroupsFile.parse(Array("builders: ann".utf8)).file,
+                settings, DigestFile.parse(Array((DigestSchemeTests.lines + moreUsers).utf8), realm: "larder").file,
+                GroupsFile.parse(Array("builders: ann".utf8)).file,
                 AuthenticationTools(
                     hashing: OpenSSLHashing(), nonceHash: SipHash(key: (1, 2)), random: { numbers.next() }))
             memory = VerifiedCredentialsTests.make { $0.perSourceMax = 3 }
@@ -47,6 +48,13 @@ struct DigestSchemeTests {
                     DigestChallenge.init
                 ).first { $0.algorithmName == Array(algorithm.utf8) })
             session = try DigestSession(challenge, user: user, password: Secret(password))
+        }
+
+        /// The algorithms of the challenges, in their order.
+        var offered: [String] {
+            scheme.challenges(at: .zero, after: nil).map {
+                String(String(decoding: $0, as: UTF8.self).split(separator: "algorithm=")[1].prefix { $0 != "," })
+            }
         }
 
         mutating func authorization(_ uri: String = "/a", method: String = "GET") throws -> [UInt8] {
@@ -106,14 +114,22 @@ struct DigestSchemeTests {
     }
 
     @Test func `the algorithms that users have are offered, the strongest first, each in a line of its own`() throws {
-        func offered(_ change: (inout DigestSettings) -> Void) throws -> [String] {
-            try Play(change).scheme.challenges(at: .zero, after: nil).map {
-                let text = String(decoding: $0, as: UTF8.self)
-                return String(text.split(separator: "algorithm=")[1].prefix { $0 != "," })
-            }
-        }
-        #expect(try offered { _ in } == ["SHA-512-256", "SHA-256", "MD5"])
-        #expect(try offered { $0.allowsMD5 = false } == ["SHA-512-256", "SHA-256"])
+        func offered(_ change: (inout DigestSettings) -> Void) throws -> [String] { try Play(change).offered }
+        #expect(try offered { _ in } == ["SHA-512-256", "SHA-256"])
+        #expect(try offered { $0.md5 = .yes } == ["SHA-512-256", "SHA-256", "MD5"])
+        #expect(try offered { $0.md5 = .no } == ["SHA-512-256", "SHA-256"])
+    }
+
+    static let ofMD5Alone: [(DigestSettings.MD5Offer, [String])] = [
+        (.needed, ["SHA-512-256", "SHA-256", "MD5"]), (.yes, ["SHA-512-256", "SHA-256", "MD5"]),
+        (.no, ["SHA-512-256", "SHA-256"]),
+    ]
+    @Test(arguments: ofMD5Alone) func `MD5 is offered while a user has no other hash, unless it is forbidden`(
+        _ row: (offer: DigestSettings.MD5Offer, names: [String])
+    ) throws {
+        #expect(
+            try Play(moreUsers: "bob:larder:829a1d865cd6c8803ec8a238a130f103\n", { $0.md5 = row.offer }).offered
+                == row.names)
     }
 
     @Test func `a name beyond ASCII, and a name as a hash, are found`() throws {
@@ -172,7 +188,7 @@ struct DigestSchemeTests {
         var settings = DigestSettings()
         settings.realm = "larder"
         play.scheme = DigestScheme(
-            settings, Self.file, GroupsFile(),
+            settings, DigestFile.parse(Array(Self.lines.utf8), realm: "larder").file, GroupsFile(),
             AuthenticationTools(hashing: OpenSSLHashing(), nonceHash: SipHash(key: (3, 4)), random: { 1 }))
         let sent = String(decoding: try play.authorization(), as: UTF8.self)
         // It has another opaque, too: a client that kept the old one gets new challenges.

@@ -73,6 +73,13 @@ extension Workplace {
         return (path("certificate.pem"), path("key.pem"))
     }
 
+    /// A listener that shows such a certificate: keys of its entry of `listen`, with a comma in front.
+    func ownTLS() async throws -> String {
+        let own = try await certificate()
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: own.key)
+        return ", tls: { certificate: \(own.certificate), key: \(own.key) }"
+    }
+
     /// The digest of a file in hexadecimal digits.
     func digest(of file: String, _ program: String = "sha256sum") async throws -> String {
         let output = try await run(program, [path(file)])

@@ -1,10 +1,14 @@
 #define _GNU_SOURCE
 #include "clarder.h"
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -27,6 +31,18 @@ ssize_t clarder_splice(int from, int to, size_t length, int more) {
 }
 
 int clarder_set_nonblocking(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+int clarder_delivered(int fd, uint64_t *acknowledged, uint64_t *unacknowledged) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    int queued = 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0) return -1;
+    if (length < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return -1;
+    if (ioctl(fd, SIOCOUTQ, &queued) < 0) return -1;
+    *acknowledged = info.tcpi_bytes_acked;
+    *unacknowledged = (uint64_t)queued;
+    return 0;
+}
 
 int clarder_pin_to_cpu(int cpu) {
     cpu_set_t set;

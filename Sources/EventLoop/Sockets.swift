@@ -205,6 +205,12 @@ package enum Sockets {
         return entry.revents & Int16(POLLHUP | POLLERR) != 0
     }
 
+    /// The bytes of a TCP connection that its peer has acknowledged, since it was opened, and those that it has not. Nil for any other socket.
+    package static func delivered(_ fd: CInt) -> (acknowledged: UInt64, waiting: UInt64)? {
+        var (acknowledged, waiting) = (UInt64(0), UInt64(0))
+        return unsafe clarder_delivered(fd, &acknowledged, &waiting) == 0 ? (acknowledged, waiting) : nil
+    }
+
     /// The pending error of a socket, zero for none: the result of a connection attempt.
     package static func pendingError(_ fd: CInt) -> CInt {
         var code: CInt = 0

@@ -48,5 +48,12 @@ package struct Limits: Sendable, Equatable {
     /// Requests of one client connection. The connection closes behind the last answer. 0: no bound.
     package var requestsPerConnectionMax = 0
 
+    /// In bytes per second: what a client takes of its answers at least. Beyond: its connection is reset. Nil: it may be as slow as it likes.
+    package var downloadRateMin: UInt64? = 256
+    /// In bytes per second: what a client sends of a body at least. Beyond: 408. Nil: it may be as slow as it likes.
+    package var uploadRateMin: UInt64? = 256
+    /// The time over which both rates are looked at.
+    package var rateWindow: Duration = .seconds(60)
+
     package init() {}
 }

@@ -37,10 +37,13 @@ private func readBandwidthClass(
 
 extension SettingKind where Value == UInt64 {
     /// A rate in bytes per second.
-    static var rate: SettingKind {
+    static var rate: SettingKind { rate(1 << 10...1 << 40, such: "10MiB/s or 100Mbit/s") }
+
+    /// A rate in bytes per second, within bounds.
+    static func rate(_ bounds: ClosedRange<UInt64>, such examples: String) -> SettingKind {
         .scalar(
-            "a rate from 1KiB/s to 1TiB/s, such as 10MiB/s or 100Mbit/s",
-            parse: { text in parseRate(text).flatMap { (1 << 10...1 << 40).contains($0) ? $0 : nil } },
+            "a rate from \(renderRate(bounds.lowerBound)) to \(renderRate(bounds.upperBound)), such as \(examples)",
+            parse: { text in parseRate(text).flatMap { bounds.contains($0) ? $0 : nil } },
             render: renderRate,
             hint: { text in
                 if Int(text) != nil { return "a rate needs a unit: \(text)KiB/s, \(text)kbit/s" }

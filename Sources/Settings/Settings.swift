@@ -588,6 +588,19 @@ enum Settings {
                 reload: .live,
                 "The number of requests on one client connection before it is closed. With 0 there is no limit."),
             Setting(
+                "limits.download_rate_min", \.limits.downloadRateMin,
+                SettingKind<UInt64>.rate(1...1 << 30, such: "256B/s").or("off"), reload: .live,
+                "What a client that has an answer to read takes of it at least, over rate_window. The connection of a slower one is reset. Tunnels are not concerned."
+            ),
+            Setting(
+                "limits.upload_rate_min", \.limits.uploadRateMin,
+                SettingKind<UInt64>.rate(1...1 << 30, such: "256B/s").or("off"), reload: .live,
+                "What a client sends of the body of a request at least, over rate_window, while Larder waits for it. A slower one gets 408. Set it to off if requests have bodies that clients write little by little."
+            ),
+            Setting(
+                "limits.rate_window", \.limits.rateWindow, .duration(.seconds(1) ... .hours(1)), reload: .live,
+                "The time over which download_rate_min and upload_rate_min are looked at."),
+            Setting(
                 "limits.rules", \.limitPlan, .limitRules, reload: .live,
                 "What clients, users, groups or all together may have. All rules that match a request hold. limits.md explains them.",
                 example: [

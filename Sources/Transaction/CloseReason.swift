@@ -11,8 +11,10 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     // Caused by the client
     case clientLeft
     case clientStalled
+    case clientTooSlow
     case headTimeout
     case bodyTimeout
+    case bodyTooSlow
     case malformedRequest
     case malformedBody
     case requestUnread
@@ -69,8 +71,12 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .clientLeft:
             "The client closed or reset the connection before it had its whole answer, or within a request."
         case .clientStalled: "The client did not take the bytes of its answer for `timeouts.idle`."
+        case .clientTooSlow:
+            "The client took the bytes of its answers more slowly than `limits.download_rate_min`; the connection was reset."
         case .headTimeout: "The head of a request was not whole after `timeouts.client_head`; the client got 408."
         case .bodyTimeout: "The client stopped in the middle of a request's body for `timeouts.client_idle`."
+        case .bodyTooSlow:
+            "The client sent a request's body more slowly than `limits.upload_rate_min`; it got 408 if no answer had begun."
         case .malformedRequest: "A request broke the rules of HTTP/1.1, so nothing behind it can be understood."
         case .malformedBody: "The body of a request was not framed as HTTP/1.1 says."
         case .requestUnread: "The answer was given before the whole request had been read."

@@ -31,11 +31,13 @@ extension CloseReason {
         case .becameTunnel: .becameTunnel
         case .clientLeft: .clientLeft
         case .clientStalled: .clientStalled
+        case .clientTooSlow: .clientTooSlow
         case .headTimeout:
             Ending(
                 configure: { configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) },
                 play: { try $0.refused("GET http://", 408) })
         case .bodyTimeout: .bodyTimeout
+        case .bodyTooSlow: .bodyTooSlow
         case .malformedRequest: Ending { try $0.refused("GET http://h/ HTTP/1.1\r\n\r\n", 400) }
         case .malformedBody: .malformedBody
         case .requestUnread: .requestUnread
@@ -183,10 +185,12 @@ extension Ending {
         return client
     }
 
+    fileprivate static let clientStalled = unread { $0.timeouts.idle = .milliseconds(300) }
+    fileprivate static let clientTooSlow = unread { $0.limits.rateWindow = .milliseconds(300) }
+
     /// The answer is larger than what the buffers of the kernel take, and the client does not read.
-    fileprivate static let clientStalled = Ending(
-        configure: { configuration, _ in configuration.timeouts.idle = .milliseconds(300) }, isLogged: true,
-        play: { s in
+    private static func unread(_ configure: @escaping @Sendable (inout Configuration) -> Void) -> Ending {
+        Ending(configure: { configuration, _ in configure(&configuration) }, isLogged: true) { s in
             let piece = String(repeating: "x", count: 65536)
             s.origin.expects("GET /a").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1000000000\r\n\r\n"
@@ -194,18 +198,22 @@ extension Ending {
             let client = try s.client(receiveBuffer: 4096)
             try client.ask("GET", "/a")
             return client
-        })
+        }
+    }
 
-    fileprivate static let bodyTimeout = Ending(
-        configure: { configuration, _ in configuration.timeouts.clientIdle = .milliseconds(200) },
-        play: { s in
+    fileprivate static let bodyTimeout = unfinishedBody { $0.timeouts.clientIdle = .milliseconds(200) }
+    fileprivate static let bodyTooSlow = unfinishedBody { $0.limits.rateWindow = .milliseconds(200) }
+
+    private static func unfinishedBody(_ configure: @escaping @Sendable (inout Configuration) -> Void) -> Ending {
+        Ending(configure: { configuration, _ in configure(&configuration) }) { s in
             let origin = try Unanswering.Listener()
             return try withExtendedLifetime(origin) {
                 try s.refused(
                     "POST http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
                         + "Content-Length: 10\r\n\r\n01234", 408)
             }
-        })
+        }
+    }
 
     fileprivate static let malformedBody = Ending { s in
         let origin = try Unanswering.Listener()

@@ -1,5 +1,3 @@
-import EventLoop
-import Glibc
 import Limiting
 import Rules
 import Server
@@ -114,25 +112,5 @@ import Testing
             #expect(answer.status == 200 && !answer.isWhole && answer.text == "0123456789", "\(answer)")
             try s.eventually("the reason is counted") { try s.stat(.closes, "answer-too-long") == 1 }
         }
-    }
-}
-
-/// An origin of which a test sees every byte and how the connection ends.
-private final class RawOrigin {
-    private let socket: Descriptor
-    let port: UInt16
-
-    init() throws {
-        socket = try Sockets.listen(SocketAddress(v4: 0x7F00_0001, port: 0), reusePort: false, backlog: 4)
-        port = try Sockets.localAddress(socket.rawValue).port
-    }
-
-    func accept(_ s: Scenario) throws -> Wire {
-        var accepted: CInt = -1
-        try s.eventually("the proxy connects") {
-            accepted = Glibc.accept(socket.rawValue, nil, nil)
-            return accepted >= 0
-        }
-        return Wire(adopting: accepted, "origin")
     }
 }

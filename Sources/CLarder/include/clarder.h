@@ -21,6 +21,8 @@ int clarder_eventfd(void);
 int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
 ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */
 int clarder_set_nonblocking(int fd);
+/* What the peer of a TCP connection has acknowledged (tcpi_bytes_acked), and the bytes that it has not. -1 for any other socket. */
+int clarder_delivered(int fd, uint64_t *acknowledged, uint64_t *unacknowledged);
 
 /* Process */
 int clarder_pin_to_cpu(int cpu);

@@ -22,6 +22,7 @@ extension ClientConnection {
         }
         exchange = nil
         limits = nil
+        endSendingWatch()
         if closing == nil && worker.isDraining { closing = .draining }
         if let closing { return linger(closing) }
         // Idle before the next request is read: `process` answers only where no answer is under way. If this is called from within `process`,
@@ -153,9 +154,14 @@ extension ClientConnection {
         // The events before the socket: the system may give its number to the next connection at once.
         readEvent.clear()
         writeEvent.clear()
-        if isCut { unsafe transport?.resetOnClose() }
+        if isCut || leavesUnreadBytes(reason) { unsafe transport?.resetOnClose() }
         unsafe transport = nil
         release(reason)
+    }
+
+    /// Whether the client has not read what it was sent. A normal close would leave these bytes in the kernel for minutes more.
+    private func leavesUnreadBytes(_ reason: CloseReason) -> Bool {
+        reason == .clientStalled || reason == .clientTooSlow
     }
 
     /// Whether the connection closes within a body that only the end of the connection ends (HTTP/1.0). A normal close would look like the
@@ -172,6 +178,8 @@ extension ClientConnection {
         worker.counters.closes.add(Int(reason.rawValue), 1)
         account.closeReason = reason
         worker.timers.cancel(self)
+        endReadingWatch()
+        endSendingWatch()
         // The body must not wait for a reader that is gone, and the fetch asks it who still reads when the exchange detaches it.
         endDelivery()
         let exchange = self.exchange

@@ -35,6 +35,7 @@ extension ClientConnection {
         let snapshot = worker.snapshot
         worker.timers.schedule(
             self, after: delaysOthers ? snapshot.limits.delayingReaderTimeout : snapshot.configuration.timeouts.idle)
+        watchReading()
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -49,6 +50,7 @@ extension ClientConnection {
 
     func onWritable() {
         writeEvent.remove()
+        noteRoom()
         worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
         flush()
     }
@@ -226,6 +228,7 @@ extension ClientConnection {
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
             answerBytesSent += count
+            readingWatch?.written += UInt64(count)
             output.advance(by: min(count, queued))
             let ofBody = max(0, count - queued)
             if ofBody > 0 {

@@ -102,6 +102,10 @@ final class ClientConnection: TimedObject {
     @exclusivity(unchecked) private var uncheckedShortWayLimits: RequestLimits?
     /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
     var limits: HeldLimits?
+    /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
+    var readingWatch: ProgressWatch?
+    /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
+    var sendingWatch: ProgressWatch?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
@@ -169,8 +173,9 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .answering:
             unsafe keep(bytes)
-            // A body that is dropped has the time of one pause, so that nobody holds a connection with it.
-            if exchange?.discardsBody != true {
+            // A body that is dropped has the time of one pause, so that nobody holds a connection with it. Nor do bytes that a client sends
+            // prolong the time in which it has to read its answer.
+            if exchange?.discardsBody != true, !writeEvent.isAdded {
                 worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
             }
             exchange?.uploadMore()
@@ -247,11 +252,17 @@ final class ClientConnection: TimedObject {
         if max(inbound.count, exchange?.stream.body?.waitingBytes ?? 0) >= inboundBytesMax { pauseReading() }
     }
 
-    func pauseReading() { readEvent.remove() }
+    func pauseReading() {
+        readEvent.remove()
+        noteContentAwaited()
+    }
+
     func resumeReading() {
-        guard !hasInputEnded, phase == .answering || phase == .idle, !readEvent.isAdded else { return }
-        readEvent.add()
-        drain()
+        if !hasInputEnded, phase == .answering || phase == .idle, !readEvent.isAdded {
+            readEvent.add()
+            drain()
+        }
+        noteContentAwaited()
     }
 
     /// Parses and answers the requests in `inbound`.
@@ -314,6 +325,10 @@ final class ClientConnection: TimedObject {
         guard phase == .idle, !isProcessing else { return }
         awaitsTurn = false
         if !inbound.isEmpty { processInbound() }
+        // What is left is the beginning of a head, which came while the answer before it was under way.
+        if phase == .idle, !inbound.isEmpty, !awaitsTurn {
+            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        }
         if inbound.count < inboundBytesMax { resumeReading() }
         exchange?.uploadMore()
         if hasInputEnded && phase == .idle && !awaitsTurn { close(inbound.isEmpty ? .clientClosed : .clientLeft) }
@@ -338,13 +353,9 @@ final class ClientConnection: TimedObject {
         case .answering where exchange?.discardsBody == true:
             worker.counters.add(.timeouts)
             close(.bodyTimeout)
-        case .answering where exchange?.stream.isAwaiting == true:
-            worker.counters.add(.timeouts)
-            closing = .bodyTimeout
-            exchange?.requestBodyTimedOut()
         case .answering:
             worker.counters.add(.timeouts)
-            abort(.bodyTimeout)
+            contentIsLate(.bodyTimeout)
         case .lingering:
             close()
         case .tunnelling, .closed:

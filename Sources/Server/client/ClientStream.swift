@@ -184,6 +184,7 @@ final class ClientStream {
     /// Gives the client the whole of `timeouts.client_idle` for its next bytes: only now does it know that it is to send its body.
     func restartIdleLimit() {
         worker.timers.schedule(session, after: worker.snapshot.configuration.timeouts.clientIdle)
+        session.noteContentAwaited()
     }
 
     /// The request is being served from memory: what was decided about it holds for others on its connection.

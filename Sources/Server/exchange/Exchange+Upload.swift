@@ -25,13 +25,16 @@ extension Exchange {
         upload(to: fetch)
     }
 
-    /// Whether the client must send more of its body now. False while it may still be waiting for 100.
+    /// Whether the client must send more of its body now. False while it may still be waiting for 100. A client that has begun without one
+    /// (RFC 9110 §10.1.1) waits for nothing.
     var owesBody: Bool {
-        (isUploading && !awaitsContinue || discardsBody) && stream.body?.isWhole == false
+        guard let body = stream.body, !body.isWhole else { return false }
+        return isUploading && (!awaitsContinue || body.contentBytes > 0) || discardsBody
     }
 
-    /// The client sent nothing for too long in the middle of its request.
+    /// The client sent nothing for too long in the middle of its request, or too little. The origin must not take what it has for all of it.
     func requestBodyTimedOut() {
+        fetch?.cutsRequest = true
         cancelUpload()
         refuse(.requestTimeout)
     }

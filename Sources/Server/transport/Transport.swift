@@ -282,6 +282,16 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// What the peer has acknowledged, and what it has not, in bytes of the connection below TLS. Nil if the kernel does not tell, as for a Unix
+    /// socket.
+    var delivered: (acknowledged: UInt64, waiting: UInt64)? {
+        switch channel {
+        case .plain(let socket): Sockets.delivered(socket.rawValue)
+        case .secured(let secured): Sockets.delivered(secured.descriptor)
+        case .opened(let opened): Sockets.delivered(opened.socket.rawValue)
+        }
+    }
+
     /// Makes closing send a reset, so that the peer can tell that the connection was cut off. TLS sends no `close_notify` then.
     package func resetOnClose() {
         switch channel {

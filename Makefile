@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz simulate soak format format-check release check-examples image-proof
+.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz fuzz-check simulate soak format format-check release check-examples image-proof
 
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev liblmdb-dev libisal-dev libsodium-dev libpsl-dev libpacparser-dev libkrb5-dev pkg-config
@@ -49,6 +49,9 @@ bench: ## run our own benchmarks and compare with the checked-in thresholds
 
 fuzz: packages ## fuzz each parser for FUZZ_SECONDS (60)
 	FuzzTesting/run.sh $(FUZZ_SECONDS)
+
+fuzz-check: packages ## build each fuzz target, and run it once on its seeds and on what failed before
+	FuzzTesting/run.sh 0
 
 simulate: packages ## run the simulation for SIMULATE_STEPS (5 million: minutes) from SIMULATE_SEED (random)
 	@seed=$(SIMULATE_SEED); echo "LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS)"; \

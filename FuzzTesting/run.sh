@@ -1,9 +1,12 @@
 #!/bin/sh
 # Fuzzes every parser for so many seconds (60 by default): FuzzTesting/run.sh [seconds] [target ...]
+# With 0 each target runs its seeds and the inputs that failed before, once.
 # Inputs that fail are kept in FuzzTesting/FailCases/<target>/, where the unit tests replay them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
+limit="-max_total_time=$seconds"
+[ "$seconds" -eq 0 ] && limit=-runs=0
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
 
@@ -84,6 +87,6 @@ for target in "$@"; do
     # The side table of an object with weak references looks like a leak: the only pointer to it is encoded.
     leaks=1
     [ "$target" = FuzzDNSAnswer ] && leaks=0
-    ASAN_OPTIONS=detect_leaks=$leaks "$scratch/release/$target" -max_total_time="$seconds" -max_len=1024 -timeout=5 -print_final_stats=1 \
+    ASAN_OPTIONS=detect_leaks=$leaks "$scratch/release/$target" "$limit" -max_len=1024 -timeout=5 -print_final_stats=1 \
         -artifact_prefix="$here/FailCases/$target/" "$corpus/$target" "$here/FailCases/$target"
 done

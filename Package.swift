@@ -167,7 +167,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
-        tests("RoutingTests", ["Routing", "Credentials", "Access", "Rules", "Message"]),
+        tests("RoutingTests", ["Routing", "Framing", "Credentials", "Access", "Rules", "Message"]),
         tests(
             "TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Limiting", "Rules", "Message"]),
         tests(

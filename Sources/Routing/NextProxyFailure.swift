@@ -1,4 +1,5 @@
 package import Credentials
+package import Framing
 
 /// Why a next proxy opened no connection to the origin.
 package enum NextProxyFailure: Error, Equatable, Sendable {
@@ -44,7 +45,7 @@ extension NextProxyFailure: CustomStringConvertible {
         case .insecure(.disagreement): "it does not speak TLS, or no version or cipher in common"
         case .insecure(.noSession): "no TLS session could be made"
         case .refused(let status): "it answered CONNECT with \(status)"
-        case .socksRefused(let reply): "it answered the SOCKS request with \(reply.rawValue), \(reply)"
+        case .socksRefused(let reply): "it answered the SOCKS request with \(reply.rawValue), \(reply.meaning)"
         case .logIn: "it does not accept the user and the password of its route, or the route has none"
         case .logInIncomplete(let cause): "the log-in did not come to its end: \(cause)"
         case .unintelligible: "its answer is not what its URL promises, HTTP or SOCKS"
@@ -52,26 +53,20 @@ extension NextProxyFailure: CustomStringConvertible {
     }
 }
 
-/// The reply of a SOCKS server (RFC 1928 §6).
-package enum SocksReply: UInt8, Sendable, CustomStringConvertible {
-    case generalFailure = 1
-    case notAllowed = 2
-    case networkUnreachable = 3
-    case hostUnreachable = 4
-    case connectionRefused = 5
-    case timeToLiveExpired = 6
-    case commandNotSupported = 7
-    case addressTypeNotSupported = 8
-
+extension SocksReply {
+    /// Whether it says that the proxy failed, rather than what is behind it.
     var isOfProxy: Bool {
         switch self {
         case .generalFailure, .commandNotSupported, .addressTypeNotSupported: true
-        case .notAllowed, .networkUnreachable, .hostUnreachable, .connectionRefused, .timeToLiveExpired: false
+        case .succeeded, .notAllowed, .networkUnreachable, .hostUnreachable, .connectionRefused, .timeToLiveExpired:
+            false
         }
     }
 
-    package var description: String {
+    /// RFC 1928 §6, in words.
+    var meaning: String {
         switch self {
+        case .succeeded: "succeeded"
         case .generalFailure: "general failure"
         case .notAllowed: "not allowed by its rules"
         case .networkUnreachable: "network unreachable"

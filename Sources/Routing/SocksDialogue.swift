@@ -1,4 +1,5 @@
 package import Credentials
+import Framing
 import Message
 
 /// What follows from the bytes of a next proxy that has been asked for a tunnel.

@@ -1,4 +1,5 @@
 import Credentials
+import Framing
 import Message
 import Routing
 import Testing

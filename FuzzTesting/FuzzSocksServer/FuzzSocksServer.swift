@@ -7,17 +7,17 @@ import FuzzSupport
 public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     unsafe fuzz(count, arguments) { start, count in
         let bytes = unsafe input(start, count)
-        for needsPassword in [false, true] {
+        for password in SocksServerDialogue.Password.allCases {
             precondition(
-                play([bytes], needsPassword) == play(bytes.map { [$0] }, needsPassword), "the split shows")
+                play([bytes], password) == play(bytes.map { [$0] }, password), "the split shows")
         }
         return 0
     }
 }
 
 /// All steps but the waiting, up to the last.
-private func play(_ pieces: [[UInt8]], _ needsPassword: Bool) -> [SocksServerDialogue.Step] {
-    var dialogue = SocksServerDialogue(needsPassword: needsPassword)
+private func play(_ pieces: [[UInt8]], _ password: SocksServerDialogue.Password) -> [SocksServerDialogue.Step] {
+    var dialogue = SocksServerDialogue(password: password)
     var steps: [SocksServerDialogue.Step] = []
     for piece in pieces {
         var step = dialogue.on(piece)

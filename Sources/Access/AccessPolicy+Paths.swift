@@ -10,7 +10,7 @@ extension AccessPolicy {
     /// an address. False if a rule that only reports may concern it, too: each request is reported.
     package func allowsEveryPath(_ request: AccessRequest) -> Bool {
         let dependent = firstRule(for: request, address: nil) {
-            $0.conditions.dependOnRequest && $0.conditions.holdBesidesDetails(request)
+            $0.conditions.dependOnRequest && $0.concerns(request.identity) && $0.conditions.holdBesidesDetails(request)
         }
         guard dependent == nil, !mayBeReported(request), case .allow = decide(request, address: nil) else {
             return false

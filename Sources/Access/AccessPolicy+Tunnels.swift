@@ -18,7 +18,10 @@ extension AccessPolicy {
     package func mayRemainTunnel(_ request: AccessRequest) -> Bool {
         let address = request.destination.address
         // The address may be unknown: then a rule may decide, and so may those behind it.
-        func holds(_ rule: AccessRule) -> Bool? { rule.outside.hold(request, address: address, paths: .asSent) }
+        // A CONNECT that is allowed has met every `authenticate` rule.
+        func holds(_ rule: AccessRule) -> Bool? {
+            rule.effect == .authenticate ? false : rule.outside.hold(request, address: address, paths: .asSent)
+        }
         let decides = firstRule(for: request, address: address) { holds($0) == true }
         let looksInside = firstRule(for: request, address: address, below: decides.map { $0 + 1 } ?? .max) {
             $0.looksInside && holds($0) != false
@@ -28,13 +31,13 @@ extension AccessPolicy {
 }
 
 extension AccessRule {
-    fileprivate var looksInside: Bool {
+    var looksInside: Bool {
         !conditions.paths.isEmpty || !conditions.methods.isEmpty || !conditions.schemes.isEmpty
             || conditions.details.lookInside || !conditions.details.userAgents.isEmpty
     }
 
     /// The conditions that a tunnel as a whole can be compared with.
-    fileprivate var outside: RuleConditions {
+    var outside: RuleConditions {
         guard looksInside else { return conditions }
         var outside = conditions
         outside.paths = []
@@ -74,7 +77,7 @@ extension AccessPolicy {
         let address = request.destination.address
         let end = number.flatMap(position(ofRule:)).map { $0 + 1 } ?? rules.count
         return rules[..<end].contains { rule in
-            !rule.isReport && rule.conditions.namesHosts
+            !rule.isReport && rule.conditions.namesHosts && rule.concerns(request.identity)
                 && rule.conditions.mayHoldForOtherHosts(request, address: address)
         }
     }

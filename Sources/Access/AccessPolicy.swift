@@ -25,7 +25,7 @@ package final class AccessPolicy: Sendable, Equatable {
     package init(from settings: AccessSettings) {
         self.settings = settings
         clients = settings.clients
-        isOpen = settings.rules.isEmpty && !settings.authentication.isRequired && settings.defaultEffect == .allow
+        isOpen = settings.rules.isEmpty && !settings.authentication.isConfigured && settings.defaultEffect == .allow
         looksAtDetails = settings.rules.contains { !$0.conditions.details.isEmpty }
         index = CompiledRules(settings.rules)
         hasReports = settings.rules.contains(where: \.isReport)
@@ -191,6 +191,11 @@ package final class AccessPolicy: Sendable, Equatable {
         case .redirect(let url):
             text += "; see \(url)"
             page = url
+        case .authenticate:
+            return Denial(
+                rule: rule.number, reason: .notAuthenticated,
+                text: "rule \(rule.number) asks who sends \(request.methodText) to \(request.host):\(request.port)",
+                asksForCredentials: true)
         }
         return Denial(
             rule: rule.number, reason: .rule, text: text, page: page,

@@ -24,6 +24,8 @@ package struct AccessRule: Sendable, Equatable {
         case deny(reason: String?)
         /// Like `deny`, but the client is sent to a page where that is possible.
         case redirect(to: String)
+        /// Denies requests without an identity, and asks for credentials. It does not hold for a request with one.
+        case authenticate
     }
 
     package typealias Conditions = RuleConditions
@@ -43,6 +45,9 @@ package struct AccessRule: Sendable, Equatable {
     }
 
     package var isAllow: Bool { effect == .allow }
+
+    /// Whether the rule may hold for requests with this identity.
+    func concerns(_ identity: Identity?) -> Bool { effect != .authenticate || identity == nil }
 }
 
 extension AccessRule {
@@ -51,9 +56,14 @@ extension AccessRule {
     ///
     /// An IPv6 address that stands for IPv4 addresses is denied if one of these is.
     ///
+    /// An `authenticate` rule holds for a request without an identity alone. For CONNECT it holds whatever it says about what is inside: a client
+    /// can log in to the proxy with the CONNECT, and not in the tunnel.
+    ///
     /// - Parameter address: the address to connect to; nil if it is not known yet.
     /// - Returns: nil if the answer depends on an address that is not known yet.
     func holds(_ request: AccessRequest, address: IPAddress?) -> Bool? {
+        guard concerns(request.identity) else { return false }
+        let conditions = effect == .authenticate && request.isTunnel ? outside : conditions
         let holds = conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
         guard !isAllow, holds == false, conditions.concernAddresses, let embedded = address?.embedded else {
             return holds

@@ -7,7 +7,10 @@ extension AccessSettings {
     /// closed unless a rule names their addresses, and so do ports that are closed to tunnels.
     package var lenient: AccessSettings {
         var settings = self
-        settings.rules = Array(rules.prefix { $0.isAllow || $0.isReport || !$0.conditions.isEverything })
+        settings.rules = Array(
+            rules.prefix {
+                $0.isAllow || $0.isReport || $0.effect == .authenticate || !$0.conditions.isEverything
+            })
         settings.writtenDefault = .allow
         settings.privateDestinations = .deny
         return settings

@@ -12,6 +12,8 @@ package struct AuthenticationSettings: Sendable, Equatable {
     package var negotiate = NegotiateSettings()
     /// `certificates.map`: who the owner of a client certificate is.
     package var certificates = CertificateMap()
+    /// `required`: whether every request has to carry credentials. Otherwise rules say which ones have to.
+    package var isForAll = true
 
     package init() {}
 
@@ -25,8 +27,11 @@ package struct AuthenticationSettings: Sendable, Equatable {
         return offered
     }
 
-    /// Whether clients have to prove who they are.
-    package var isRequired: Bool { !offered.isEmpty || !certificates.entries.isEmpty }
+    /// Whether clients can prove who they are.
+    package var isConfigured: Bool { !offered.isEmpty || !certificates.entries.isEmpty }
+
+    /// Whether every client has to prove who it is.
+    package var isRequired: Bool { isConfigured && isForAll }
 
     /// The files that are read again when they change.
     package var files: [String] {

@@ -21,12 +21,16 @@ package struct Denial: Error, Sendable, Equatable, CustomStringConvertible {
     package let page: String?
     /// What the request lacks, if the rules deny everything that they do not allow. Nil if more than one thing may be missing.
     package let shortfall: Shortfall?
-    /// 403 (RFC 9110 §15.5.4).
-    package var status: UInt16 { 403 }
+    /// Whether credentials of the client may change it.
+    package let asksForCredentials: Bool
+    /// 403 (RFC 9110 §15.5.4), or 407 (§15.5.8).
+    package var status: UInt16 { asksForCredentials ? 407 : 403 }
 
     package init(
-        rule: Int? = nil, reason: DenialReason, text: String, page: String? = nil, shortfall: Shortfall? = nil
+        rule: Int? = nil, reason: DenialReason, text: String, page: String? = nil, shortfall: Shortfall? = nil,
+        asksForCredentials: Bool = false
     ) {
+        self.asksForCredentials = asksForCredentials
         self.rule = rule
         self.reason = reason
         self.text = text
@@ -36,6 +40,11 @@ package struct Denial: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The reason as exactly as the client may know it: `reason` of `Larder-Deny`, and `denial` in the log.
     package var exactReason: DenialReason { shortfall?.reason ?? reason }
+
+    /// The same for a client that has no way to send credentials with this request.
+    package var withoutCredentials: Denial {
+        Denial(rule: rule, reason: reason, text: text, page: page, shortfall: shortfall)
+    }
 
     /// What the client can do about it.
     package var hint: String { shortfall?.text ?? "\(exactReason.hint)" }
@@ -70,6 +79,8 @@ package enum DenialReason: String, CaseIterable, Sendable {
     case connectPort = "connect-port"
     /// The client is not in `access.clients`.
     case client
+    /// An `authenticate` rule matched, and the client has not said who it is. The answer is 407 where the client can answer it.
+    case notAuthenticated = "not-authenticated"
     /// A tunnel to a host of `intercept.hosts` that Larder cannot open, while rules ask for what is inside.
     case notOpened = "not-opened"
     /// A placeholder of `credentials` stands where it is not replaced, or a credential of the client's own stands in its place.
@@ -157,6 +168,10 @@ package enum DenialReason: String, CaseIterable, Sendable {
             Row(
                 "The client is not among the clients of the proxy.",
                 "Ask the administrator of the proxy to add the address of this client.")
+        case .notAuthenticated:
+            Row(
+                "An authenticate rule matched, and the client has not said who it is.",
+                "Log in to the proxy; for a tunnel, with the CONNECT.")
         case .notOpened:
             Row(
                 "The rules look at what is in this tunnel, and Larder cannot open it.",

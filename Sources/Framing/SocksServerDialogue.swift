@@ -16,7 +16,7 @@ package struct SocksServerDialogue: Sendable {
     private enum State { case greeting, loggingIn, checking, requesting, ended }
     private var state = State.greeting
     private var received: [UInt8] = []
-    private let needsPassword: Bool
+    private let password: Password
 
     /// What to do next. Behind `send`, ask `on([])` for what follows.
     package enum Step: Equatable, Sendable {
@@ -51,8 +51,16 @@ package struct SocksServerDialogue: Sendable {
         static let password: UInt8 = 2
     }
 
-    /// - Parameter needsPassword: whether the client has to say who it is. Otherwise a client that insists on a password may send any.
-    package init(needsPassword: Bool) { self.needsPassword = needsPassword }
+    /// Whether the client says who it is.
+    package enum Password: CaseIterable, Sendable {
+        /// A client that insists on a password may send any.
+        case ignored
+        /// A client that offers a password is asked for it, and it has to be right.
+        case optional
+        case required
+    }
+
+    package init(password: Password) { self.password = password }
 
     /// What was received behind the request. It belongs into the tunnel.
     package var unread: [UInt8] { received }
@@ -86,7 +94,8 @@ package struct SocksServerDialogue: Sendable {
         }
         guard received.count >= 2, received.count >= 2 + Int(received[1]) else { return .wait }
         let methods = take(2 + Int(received[1])).dropFirst(2)
-        if !needsPassword, methods.contains(Authentication.none) {
+        let isAsked = password == .required || (password == .optional && methods.contains(Authentication.password))
+        if !isAsked, methods.contains(Authentication.none) {
             state = .requesting
             return .send([SocksServerDialogue.version, Authentication.none])
         }
@@ -109,7 +118,7 @@ package struct SocksServerDialogue: Sendable {
         guard received.count >= end else { return .wait }
         let message = take(end)
         state = .checking
-        guard needsPassword else { return checked(isRight: true) }
+        guard password != .ignored else { return checked(isRight: true) }
         return .logIn(user: Array(message[2..<userEnd]), password: Array(message[(userEnd + 1)...]))
     }
 

@@ -24,6 +24,7 @@ struct ListReading {
             case .allow: "allow"
             case .deny: "deny"
             case .redirect: "redirect"
+            case .authenticate: "authenticate"
             }
         let key = "access.rules[\(rule.number)].\(action)"
         try Provisioning.fill(&rule.conditions.hostLists, &hosts, "\(key).host", ListText.hosts)

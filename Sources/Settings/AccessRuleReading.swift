@@ -1,21 +1,26 @@
 import Access
 import Rules
 
-/// `access.rules`: a list of `allow: { conditions }`, `deny: { conditions, reason }` and `redirect: { conditions, to }`.
+/// `access.rules`: a list of `allow: { conditions }`, `deny: { conditions, reason }`, `redirect: { conditions, to }` and `authenticate: { conditions }`.
 extension SettingKind where Value == [AccessRule] {
     static var rules: SettingKind {
-        .elements("rules", allowed: "a list of allow: { … }, deny: { … } and redirect: { … }", read: readRule)
+        .elements(
+            "rules", allowed: "a list of allow: { … }, deny: { … }, redirect: { … } and authenticate: { … }",
+            read: readRule)
     }
 }
 
 @Sendable
 private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> AccessRule? {
     guard case .mapping(let entries) = node.value, entries.count == 1, let entry = entries.first,
-        ["allow", "deny", "redirect"].contains(entry.key)
+        ["allow", "deny", "redirect", "authenticate"].contains(entry.key)
     else {
         problems.append(
             SettingProblem(
-                node, message: "found \(ruleFound(node)), expected allow: { … }, deny: { … } or redirect: { … }"))
+                node,
+                message:
+                    "found \(ruleFound(node)), expected allow: { … }, deny: { … }, redirect: { … } or authenticate: { … }",
+                hint: ruleHint(node)))
         return nil
     }
     var own: [SettingProblem] = []
@@ -47,6 +52,17 @@ private func readRule(
         reader.refuse("tunnel", "a redirect rule opens no tunnel")
         reader.refuse("profile", "only an allow rule has a profile")
         reader.refuse("reason", "only a deny rule has a reason")
+    case "authenticate":
+        effect = .authenticate
+        reader.refuse(
+            "user", "who has to log in is not known yet", hint: "name users in allow and deny rules behind it")
+        reader.refuse(
+            "group", "who has to log in is not known yet", hint: "name groups in allow and deny rules behind it")
+        reader.refuse("intercept", "an authenticate rule opens no tunnel")
+        reader.refuse("tunnel", "an authenticate rule opens no tunnel")
+        reader.refuse("profile", "only an allow rule has a profile")
+        reader.refuse("reason", "only a deny rule has a reason")
+        reader.refuse("to", "only a redirect rule has a page")
     default:
         reader.refuse("reason", "only a deny rule has a reason")
         reader.refuse("to", "only a redirect rule has a page")
@@ -60,6 +76,11 @@ private func readRule(
     return AccessRule(
         effect: effect, conditions: conditions, intercept: intercept, tunnel: tunnel, profile: profile,
         isReport: isReport, number: number, line: line)
+}
+
+private func ruleHint(_ node: ConfigurationNode) -> String? {
+    guard case .mapping(let entries) = node.value, entries.count == 1, let name = entries.first?.key else { return nil }
+    return nearestName(to: name, among: ["allow", "deny", "redirect", "authenticate"]).map { "did you mean \($0)?" }
 }
 
 private func ruleFound(_ node: ConfigurationNode) -> String {

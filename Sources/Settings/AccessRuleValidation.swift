@@ -5,12 +5,32 @@ import Rules
 /// Rules that can never decide are mistakes.
 func accessRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     let rules = configuration.access.rules
-    var warnings = coveredWarnings(rules, reader)
+    var warnings = coveredWarnings(rules, reader) + authenticateWarnings(configuration.access, reader)
     for rule in rules where !rule.conditions.paths.isEmpty && rule.conditions.methods == ["CONNECT"] {
         warnings.append(
             reader.error("access.rules[\(rule.number)]", "never matches: Larder cannot see the path in a tunnel"))
     }
     return warnings
+}
+
+/// Rules that ask for a log-in which every request has, and log-ins that nothing asks for.
+private func authenticateWarnings(
+    _ access: AccessSettings, _ reader: ConfigurationReader
+) -> [ConfigurationError] {
+    let asking = access.rules.filter { $0.effect == .authenticate && !$0.isReport }
+    if access.authentication.isRequired {
+        return asking.map {
+            reader.error(
+                "access.rules[\($0.number)]", "decides nothing: every request has to carry credentials",
+                hint: "set access.authentication.required: no")
+        }
+    }
+    guard access.authentication.isConfigured, asking.isEmpty else { return [] }
+    return [
+        reader.error(
+            "access.authentication.required", "no client is ever asked for credentials",
+            hint: "add a rule authenticate: { … } to access.rules, or remove required")
+    ]
 }
 
 /// Rules that never decide, because a rule before them matches all that they match. Only what is certain.
@@ -28,6 +48,8 @@ private func coveredWarnings(_ rules: [AccessRule], _ reader: ConfigurationReade
             // All that follow are not reached, either.
             if isEverything { break }
         }
+        // It does not hold for those who have logged in.
+        if rule.effect == .authenticate { continue }
         // What stands for a profile has fewer conditions than the rules of the profile.
         if rule.profile == nil { search.add(rule, at: position) }
     }

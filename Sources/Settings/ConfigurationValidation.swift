@@ -78,7 +78,7 @@ private func authenticationErrors(
         ]
     }
     let section = "access.authentication"
-    guard !configuration.access.authentication.isRequired else {
+    guard !configuration.access.authentication.isConfigured else {
         return tokenErrors(configuration.access.authentication.bearer, reader)
     }
     var errors: [ConfigurationError] = []
@@ -101,6 +101,12 @@ private func authenticationErrors(
         let rules =
             configuration.access.rules.map { ("access.rules[\($0.number)]", $0.conditions) }
             + configuration.cache.rules.map { ("cache.rules[\($0.number)]", $0.conditions) }
+        for rule in configuration.access.rules where rule.effect == .authenticate {
+            errors.append(
+                reader.error(
+                    "access.rules[\(rule.number)]", "asks for credentials, but no authentication is configured",
+                    hint: "configure access.authentication"))
+        }
         for (key, conditions) in rules where conditions.dependOnUser {
             errors.append(
                 reader.error(

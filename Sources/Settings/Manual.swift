@@ -57,10 +57,11 @@ private let manualTail = """
     A request has to pass four checks. Each refusal says which check failed, and why.
 
     1. **The client's address** must be in `access.clients`. Without that setting, only loopback is allowed; if
-       `access.authentication` is configured, every client that authenticates is. Clients of a `unix:` listener always pass:
+       `access.authentication` is configured and required, every client that authenticates is. Clients of a `unix:` listener always pass:
        the permissions of the socket file decide who can connect. Larder does not start with a listener that other machines can
        reach if neither setting is present.
-    2. **The user**, if `access.authentication` is configured. A client without a right name and password gets 407.
+    2. **The user**, if `access.authentication` is configured. A client without a right name and password gets 407. With `access.authentication.required: no`, that
+       holds for wrong credentials, and for requests that an `authenticate` rule is for.
     3. **The rules**, in order. The first rule that matches decides, and `access.default` if none does.
     4. **The address that Larder connects to**, for every connection and every method. Rules with `address` are checked again with it, and an
        address that is not public is refused unless a rule opens it. So a host name that resolves to a private address leads
@@ -68,7 +69,7 @@ private let manualTail = """
 
     ### Rules
 
-    A rule is `allow:`, `deny:` or `redirect:` with conditions. All of its conditions must hold; of the values of a condition, any one. A rule
+    A rule is `allow:`, `deny:`, `redirect:` or `authenticate:` with conditions. All of its conditions must hold; of the values of a condition, any one. A rule
     without conditions holds for every request.
 
     | condition | values |
@@ -101,6 +102,9 @@ private let manualTail = """
     | `tunnel` | what the tunnels that an `allow` rule lets through may carry: `tls` or `any`, see [CONNECT](#connect) |
     | `profile` | in an `allow` rule, `packages-read`, `source-read` or `model-api`. The rule stands for the rules of that profile ([learn.md](learn.md#profiles)) |
     | `report` | `yes`: the rule decides nothing. A request that it matches is counted, has its number in `reported` of the access log, and `larder explain` shows it. Such a rule does not make the default `deny` |
+
+    An `authenticate` rule asks for credentials with 407, and holds only for requests that have none. For others the rules behind it decide
+    ([access.md](access.md#3-name-the-destinations)). It has no `user` and no `group`, and is read as `deny` rules are.
 
     A `redirect` rule denies. It answers GET and HEAD with 302 and its page, and other requests with 403 and the address of the page in the text, CONNECT too.
 

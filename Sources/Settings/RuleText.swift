@@ -17,6 +17,7 @@ extension AccessRule {
                     + (tunnel.map { " → tunnel \($0)" } ?? "")
             case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
             case .redirect(let page): "redirect: \(conditions) → to \(page)"
+            case .authenticate: "authenticate: \(conditions)"
             }
         return text + (isReport ? " → report only" : "") + (profile.map { " — profile \($0.rawValue)" } ?? "")
     }

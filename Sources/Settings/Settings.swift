@@ -187,7 +187,7 @@ enum Settings {
                 "access.clients", \.access.namedClients, SettingKind<AddressRange>.addressRange.list().orLeftOut,
                 reload: .live, "The addresses and networks of the clients that may use the proxy at all.",
                 example: ["clients: [ 127.0.0.0/8, \"::1\" ]"],
-                defaultMeaning: "loopback only; with authentication, every client that authenticates"),
+                defaultMeaning: "loopback only; with required authentication, every client that authenticates"),
             Setting(
                 "access.private_destinations", \.access.privateDestinations, .choice, reload: .live,
                 "Whether Larder connects to addresses that are not public. A rule that names an address opens that address alone. "
@@ -196,6 +196,10 @@ enum Settings {
                 "access.connect_ports", \.access.connectPorts,
                 SettingKind<ClosedRange<UInt16>>.portRange.list(isEmptyAllowed: true), reload: .live,
                 "The ports that CONNECT may use without a rule that names them."),
+            Setting(
+                "access.authentication.required", \.access.authentication.isForAll, .flag, reload: .live,
+                "Whether every request has to carry credentials. With no, rules authenticate: { … } say which ones have to; credentials that come with other requests are checked all the same. Name the clients in access.clients then.",
+                example: ["required: no"]),
             Setting(
                 "access.authentication.basic.realm", \.access.authentication.basic.realm, .text(128), reload: .live,
                 "The name that clients show when they ask the user for a password (RFC 7617).",

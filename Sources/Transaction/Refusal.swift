@@ -478,6 +478,7 @@ extension Refusal {
         case .privateDestination, .adminServer, .ownListener, .nextProxy: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
         case .credential: self = .credentialMisplaced
+        case .notAuthenticated: self = denial.asksForCredentials ? .authenticationRequired : .accessDenied
         case .rule, .noRule, .hostNotAllowed, .addressNotAllowed, .portNotAllowed, .methodNotAllowed, .pathNotAllowed,
             .requestNotAllowed, .userNotAllowed, .clientNotAllowed, .client, .notOpened:
             self = .accessDenied

@@ -40,6 +40,7 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
                 case .redirect(let page):
                     $0.member("effect", "redirect")
                     $0.member("to", page)
+                case .authenticate: $0.member("effect", "authenticate")
                 }
                 if rule.isReport { $0.member("report", true) }
                 if let profile = rule.profile { $0.member("profile", profile.rawValue) }

@@ -107,7 +107,8 @@ func listeningHint(
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
-        intercept.isOn || access.authentication.isRequired || listen.contains { $0.tls != nil } || !credentials.isEmpty
+        intercept.isOn || access.authentication.isConfigured || listen.contains { $0.tls != nil }
+            || !credentials.isEmpty
             || !cookieJars.isEmpty
             || origins.contains { $0.tls?.identity != nil }
     }

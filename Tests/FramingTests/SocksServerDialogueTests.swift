@@ -11,9 +11,9 @@ struct SocksServerDialogueTests {
 
     /// All steps but the waiting.
     private static func play(
-        _ pieces: [[UInt8]], needsPassword: Bool = false, isRight: Bool = true
+        _ pieces: [[UInt8]], password: Dialogue.Password = .ignored, isRight: Bool = true
     ) -> (steps: [SocksServerDialogue.Step], unread: [UInt8]) {
-        var dialogue = Dialogue(needsPassword: needsPassword)
+        var dialogue = Dialogue(password: password)
         var steps: [SocksServerDialogue.Step] = []
         var rest = pieces[...]
         while let piece = rest.popFirst() {
@@ -49,21 +49,22 @@ struct SocksServerDialogueTests {
         #expect(unread == [9, 9], "what follows belongs into the tunnel")
     }
 
-    static let methods: [(offered: [UInt8], needsPassword: Bool, chosen: UInt8)] = [
-        ([0], false, 0), ([2, 0], false, 0), ([2], false, 2), ([1, 3], false, 0xFF), ([], false, 0xFF),
-        ([0], true, 0xFF), ([0, 2], true, 2), ([1], true, 0xFF),
+    static let methods: [(offered: [UInt8], password: SocksServerDialogue.Password, chosen: UInt8)] = [
+        ([0], .ignored, 0), ([2, 0], .ignored, 0), ([2], .ignored, 2), ([1, 3], .ignored, 0xFF), ([], .ignored, 0xFF),
+        ([0], .required, 0xFF), ([0, 2], .required, 2), ([1], .required, 0xFF),
+        ([0], .optional, 0), ([0, 2], .optional, 2), ([2], .optional, 2), ([1], .optional, 0xFF),
     ]
 
     @Test(arguments: methods) func `§3: one of the methods on offer is chosen, or none is acceptable`(
-        _ row: (offered: [UInt8], needsPassword: Bool, chosen: UInt8)
+        _ row: (offered: [UInt8], password: SocksServerDialogue.Password, chosen: UInt8)
     ) {
         let greeting = [5, UInt8(row.offered.count)] + row.offered
-        let (steps, _) = Self.play([greeting], needsPassword: row.needsPassword)
+        let (steps, _) = Self.play([greeting], password: row.password)
         #expect(steps == (row.chosen == 0xFF ? [.refuse(reply: [5, 0xFF], .method)] : [.send([5, row.chosen])]))
     }
 
     @Test(arguments: [true, false]) func `RFC 1929: the user and the password are asked about`(_ isRight: Bool) {
-        let (steps, _) = Self.play([[5, 1, 2], Self.logIn, Self.v4Request], needsPassword: true, isRight: isRight)
+        let (steps, _) = Self.play([[5, 1, 2], Self.logIn, Self.v4Request], password: .required, isRight: isRight)
         let asked: [SocksServerDialogue.Step] = [
             .send([5, 2]), .logIn(user: Array("ali".utf8), password: Array("sesame".utf8)),
         ]
@@ -97,14 +98,14 @@ struct SocksServerDialogueTests {
     @Test func `a greeting or a log-in of another version is refused`() {
         #expect(Self.play([[4, 1, 0]]).steps == [.refuse(reply: [], .malformed)])
         #expect(
-            Self.play([[5, 1, 2], [2, 1]], needsPassword: true).steps
+            Self.play([[5, 1, 2], [2, 1]], password: .required).steps
                 == [.send([5, 2]), .refuse(reply: [1, 1], .malformed)])
     }
 
     @Test func `a dialogue may arrive byte by byte`() {
         let whole = [5, 2, 0, 2] + Self.logIn + Self.v4Request + [7]
-        let split = Self.play(whole.map { [$0] }, needsPassword: true)
-        #expect(split == Self.play([whole], needsPassword: true))
+        let split = Self.play(whole.map { [$0] }, password: .required)
+        #expect(split == Self.play([whole], password: .required))
         #expect(split.steps.count == 4 && split.unread == [7])
     }
 

@@ -43,6 +43,75 @@ struct AccessRuleSettingsTests {
         #expect(configuration.access.rules.map(\.text) == ["allow: user ann, staff (0 entries); group ops"])
     }
 
+    private static let optional = "authentication: { required: no, basic: { users: u } }"
+
+    @Test func `rules that ask for a log-in`() throws {
+        let configuration = try loaded(
+            "access: { \(Self.optional), rules: [ { authenticate: { host: a.example, path: /x/* } }, { allow: {} } ] }")
+        #expect(
+            configuration.access.rules.map(\.text) == ["authenticate: host a.example; path /x/*", "allow: everything"])
+        #expect(!configuration.access.authentication.isRequired && configuration.access.authentication.isConfigured)
+        // Nobody has to log in, so the clients are those of a proxy without log-ins.
+        #expect(configuration.access.clients == AddressRange.loopback)
+    }
+
+    static let doubtful: [(text: String, warning: String?)] = [
+        ("\(optional), rules: [ { authenticate: {} }, { authenticate: {} }, { allow: {} } ]", nil),
+        (
+            "\(optional), rules: [ { allow: {} } ]",
+            "access.authentication.required: no client is ever asked for credentials"
+        ),
+        (
+            "\(optional), rules: [ { authenticate: { report: yes } }, { allow: {} } ]",
+            "access.authentication.required: no client is ever asked for credentials"
+        ),
+        (
+            "authentication: { basic: { users: u } }, rules: [ { authenticate: {} }, { allow: {} } ]",
+            "access.rules[1]: decides nothing: every request has to carry credentials; set access.authentication.required: no"
+        ),
+        (
+            "\(optional), rules: [ { allow: {} }, { authenticate: {} } ]",
+            "access.rules[2]: is never reached: rule 1 matches everything; move it up"
+        ),
+    ]
+    @Test(arguments: doubtful) func `a log-in that is never asked for, or always, gets a warning`(
+        _ row: (text: String, warning: String?)
+    ) throws {
+        let (configuration, errors, warnings) = try load("access: { \(row.text) }")
+        #expect(configuration != nil && errors.isEmpty)
+        let texts = warnings.map(\.description)
+        guard let warning = row.warning else { return #expect(texts == []) }
+        #expect(texts.count == 1 && texts[0].contains(warning), "\(texts)")
+    }
+
+    static let wrong: [(text: String, error: String)] = [
+        (
+            "rules: [ { authenticate: {} } ]",
+            "access.rules[1]: asks for credentials, but no authentication is configured; configure access.authentication"
+        ),
+        (
+            "\(optional), rules: [ { authenticate: { user: ann } } ]",
+            "access.rules[1].authenticate.user: who has to log in is not known yet; name users in allow and deny rules behind it"
+        ),
+        (
+            "\(optional), rules: [ { authenticate: { reason: a } } ]",
+            "access.rules[1].authenticate.reason: only a deny rule has a reason"
+        ),
+        (
+            "\(optional), rules: [ { authenticate: { tunnel: any } } ]",
+            "access.rules[1].authenticate.tunnel: an authenticate rule opens no tunnel"
+        ),
+        ("\(optional), rules: [ { autenticate: {} } ]", "or authenticate: { … }; did you mean authenticate?"),
+        ("authentication: { requird: no, basic: { users: u } }", "did you mean access.authentication.required?"),
+        ("authentication: { required: no }", "access.authentication.basic.users: missing"),
+    ]
+    @Test(arguments: wrong) func `what a rule that asks for a log-in cannot have`(
+        _ row: (text: String, error: String)
+    ) throws {
+        let texts = try load("access: { \(row.text) }").errors.map(\.description)
+        #expect(texts.count == 1 && texts[0].contains(row.error), "\(texts)")
+    }
+
     @Test func `rules that only report do not change the default`() throws {
         #expect(try loaded("access: { rules: [ { deny: { report: yes } } ] }").access.defaultEffect == .allow)
         #expect(try loaded("access: { rules: [ { deny: {} } ] }").access.defaultEffect == .deny)

@@ -270,12 +270,15 @@ struct ConfigurationErrorTests {
     }
 
     static let ruleRows: [(rule: String, expected: String)] = [
-        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … }, deny: { … } or redirect: { … }"),
+        (
+            "alow: { host: a }",
+            "[1]: found keys \"alow\", expected allow: { … }, deny: { … }, redirect: { … } or authenticate: { … }; did you mean allow?"
+        ),
         (
             "{ allow: {}, deny: {} }",
-            "[1]: found keys \"allow\", \"deny\", expected allow: { … }, deny: { … } or redirect: { … }"
+            "[1]: found keys \"allow\", \"deny\", expected allow: { … }, deny: { … }, redirect: { … } or authenticate: { … }"
         ),
-        ("allow", "[1]: found \"allow\", expected allow: { … }, deny: { … } or redirect: { … }"),
+        ("allow", "[1]: found \"allow\", expected allow: { … }, deny: { … }, redirect: { … } or authenticate: { … }"),
         ("allow: example.org", "[1].allow: found \"example.org\", expected conditions such as { host: … }"),
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (

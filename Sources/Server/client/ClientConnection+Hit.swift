@@ -129,7 +129,7 @@ extension ClientConnection {
             return
         }
         var proof: ProvenCredentials?
-        if snapshot.requiresIdentity, context.identity == nil {
+        if context.identity == nil, snapshot.requiresIdentity || request.identity != nil {
             guard let identity = request.identity,
                 worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }

@@ -52,6 +52,8 @@ final class ClientStream {
 
     /// Whether the client asked with SOCKS.
     var isSocks: Bool { session.context.isSocks }
+    /// Whether the request came in a tunnel that Larder has opened.
+    var isInTunnel: Bool { session.context.fixedOrigin != nil }
     /// The listener by which the client came.
     var listener: ListenerTerms? { session.context.listener }
 

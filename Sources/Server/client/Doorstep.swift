@@ -39,7 +39,7 @@ final class Doorstep: TimedObject {
     private var isAdmitted: Bool
     private var identity: Identity?
     private var stage: Stage
-    private var dialogue = SocksServerDialogue(needsPassword: true)
+    private var dialogue = SocksServerDialogue(password: .required)
     private var transport: Transport?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
@@ -156,8 +156,9 @@ final class Doorstep: TimedObject {
             stage = .header
             readHeader()
         case .socks5:
+            let reads = snapshot.readsCredentials && identity == nil && isAdmitted
             dialogue = SocksServerDialogue(
-                needsPassword: snapshot.authenticator != nil && identity == nil && isAdmitted)
+                password: !reads ? .ignored : snapshot.requiresIdentity ? .required : .optional)
             stage = .dialogue
             converse(takeReceived())
         case .refuse(let objection, let found): refuse(objection, found)

@@ -173,6 +173,8 @@ enum Authentication {
             case .known(let identity, _):
                 logIn.begin(
                     identity, attempt.credentials ?? [], worker.shared.credentialsHash, snapshot.authentication)
+                // A decision about requests of nobody does not hold for the requests that follow.
+                connection.shortWay = nil
             case .more: logIn.negotiation = context
             case .refused, .ask: return
             }

@@ -263,7 +263,13 @@ final class Exchange: FetchListener {
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
         if snapshot.access.hasReports, verdict != .needsAddress { noteReports() }
         switch verdict {
-        case .deny(let reason): denial = reason
+        case .deny(let reason):
+            denial = reason
+            // Inside a tunnel a 407 would come from the origin, and a certificate is shown before there is a request.
+            if reason.asksForCredentials, stream.isInTunnel || !snapshot.readsCredentials {
+                denial = reason.withoutCredentials
+                return machine.on(.verdict(.deny(reason.withoutCredentials)))
+            }
         case .allow(let rule):
             allowedBy = rule
             if let fault = request.placeholderFault {

@@ -312,7 +312,9 @@ final class OwnedRequest: ReceivedRequest {
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: snapshot.asksForCredentials && identity == nil,
+            needsIdentity: identity == nil
+                && (snapshot.asksForCredentials
+                    || (snapshot.readsCredentials && head.fields.present.contains(.proxyAuthorization))),
             asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,
             storesParts: handling.storesParts)

@@ -10,10 +10,12 @@ extension Explainer {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
         note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
         note("request", "client", request.client.map { "\($0)" } ?? "a Unix socket")
-        switch (user, snapshot.requiresIdentity) {
+        switch (user, snapshot.mayHaveIdentity) {
         case (let user?, true): note("request", "user", user)
         case (let user?, false):
             note("request", "user", "\(user), which has no effect: no authentication is configured")
+        case (nil, true) where !snapshot.requiresIdentity:
+            note("request", "user", "none: rules may ask for credentials (--as NAME assumes a user)")
         case (nil, true):
             note("request", "user", "none: the proxy would ask for credentials (--as NAME assumes a user)")
         case (nil, false): break

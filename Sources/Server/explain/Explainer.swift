@@ -85,6 +85,7 @@ struct Explainer {
         case .page(let page): return (.local, "Larder itself answers this request, with status \(page.status)")
         case nil: break
         }
+        if user != nil, snapshot.mayHaveIdentity, !snapshot.asksForCredentials { _ = identified() }
         var machine = RequestMachine(request.forMachine(snapshot))
         var action = machine.on(.head)
         while true {

@@ -57,12 +57,16 @@ package final class Snapshot: Sendable {
     let tls: TLSContexts
     /// How clients prove who they are.
     package let authentication: AuthenticationShelf
-    /// Whether they have to, in one of the ways that the configuration names.
+    /// Whether they all have to.
     let requiresIdentity: Bool
-    /// The schemes of `access.authentication`; nil if requests need not carry credentials.
-    package var authenticator: Authenticator? { asksForCredentials ? authentication.authenticator : nil }
+    /// The schemes of `access.authentication`; nil if requests carry no credentials.
+    package var authenticator: Authenticator? { readsCredentials ? authentication.authenticator : nil }
+    /// Whether requests can carry credentials.
+    let readsCredentials: Bool
     /// Whether requests have to carry credentials.
-    let asksForCredentials: Bool
+    var asksForCredentials: Bool { readsCredentials && requiresIdentity }
+    /// Whether clients can say who they are, in one of the ways that the configuration names.
+    let mayHaveIdentity: Bool
     /// What listeners show to clients that speak TLS.
     package let listenerTLS: [ListenerTLSSettings: ListenerTLS]
     let interception: InterceptionPolicy
@@ -166,8 +170,9 @@ package final class Snapshot: Sendable {
         usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
         self.authentication = AuthenticationShelf(configuration.access.authentication, authentication)
-        asksForCredentials = !configuration.access.authentication.offered.isEmpty
+        readsCredentials = !configuration.access.authentication.offered.isEmpty
+        mayHaveIdentity = configuration.access.authentication.isConfigured
         requiresIdentity = configuration.access.authentication.isRequired
-        isCertificateRequired = requiresIdentity && !asksForCredentials
+        isCertificateRequired = requiresIdentity && !readsCredentials
     }
 }

@@ -357,7 +357,7 @@ import Synchronization
     func decideAboutShortWays() {
         closeShortWays()
         unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && !snapshot.requiresIdentity && snapshot.cacheRulesAreTrivial && learner == nil
+            snapshot.access.isOpen && !snapshot.mayHaveIdentity && snapshot.cacheRulesAreTrivial && learner == nil
             && snapshot.limitPlan.isEmpty
     }
 

@@ -58,6 +58,7 @@ let package = Package(
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+        .systemLibrary(name: "CLDAP", pkgConfig: "ldap", providers: [.apt(["libldap-dev"])]),
         // It comes without a pkg-config file.
         .systemLibrary(name: "CPacparser", providers: [.apt(["libpacparser-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
@@ -105,6 +106,7 @@ let package = Package(
         edge("PublicSuffixes", ["CPSL"]),
         edge("PAC", ["CPacparser", "CLarder"]),
         edge("Kerberos", ["CGSSAPI"]),
+        edge("LDAP", ["CLDAP"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -115,7 +117,8 @@ let package = Package(
                 "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS",
                 "Compression", "Storage",
                 "DiskTier",
-                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder", "Limiting",
+                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder",
+                "Limiting",
             ], swiftSettings: strict),
         .target(
             name: "Admin",

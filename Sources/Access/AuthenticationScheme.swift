@@ -94,6 +94,8 @@ package enum AuthenticationFailure: Sendable, Equatable {
     case token(TokenFault)
     /// Nobody can tell now whether the credentials are right: what is needed for it cannot be reached. This is no fault of the client.
     case unavailable
+    /// The same for a user who may be in the directory.
+    case directoryUnavailable
 }
 
 /// What a helper thread is asked, with all that it needs.
@@ -107,6 +109,8 @@ package enum AuthenticationQuestion: Sendable, Equatable {
     case signature(SignedToken)
     /// What does the security context of the client's connection make of this token? (RFC 2743 §2.2.2)
     case negotiation([UInt8])
+    /// Does the directory accept this user and password?
+    case directory(DirectoryQuestion)
 }
 
 /// A token whose claims are in order, and the keys that its signature may be of.
@@ -124,4 +128,5 @@ package enum AuthenticationAnswer: Sendable, Equatable {
     case password(isRight: Bool)
     case signature(isRight: Bool)
     case negotiation(NegotiationAnswer)
+    case directory(DirectoryAnswer)
 }

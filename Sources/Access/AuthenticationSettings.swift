@@ -1,3 +1,4 @@
+package import Credentials
 import Rules
 package import Tokens
 
@@ -6,9 +7,10 @@ package import Tokens
 package struct AuthenticationSettings: Sendable, Equatable {
     package var basic = BasicSettings()
     package var digest = DigestSettings()
-    /// The path of a file with the groups of the users of `basic` and `digest`. Nil: they are in none.
+    /// The path of a file with the groups of the users of `basic`, `digest` and `directory`. Nil: they are in no others.
     package var groupsFile: String?
     package var bearer = BearerSettings()
+    package var directory = DirectorySettings()
     package var negotiate = NegotiateSettings()
     /// `certificates.map`: who the owner of a client certificate is.
     package var certificates = CertificateMap()
@@ -23,7 +25,8 @@ package struct AuthenticationSettings: Sendable, Equatable {
         if negotiate.keytab != nil { offered.append(.negotiate) }
         if digest.usersFile != nil { offered.append(.digest) }
         if bearer.isOffered { offered.append(.bearer) }
-        if basic.usersFile != nil { offered.append(.basic) }
+        // Whoever is in a directory logs in with Basic.
+        if basic.usersFile != nil || directory.isConfigured { offered.append(.basic) }
         return offered
     }
 
@@ -35,7 +38,10 @@ package struct AuthenticationSettings: Sendable, Equatable {
 
     /// The files that are read again when they change.
     package var files: [String] {
-        var files = [basic.usersFile, digest.usersFile, groupsFile, bearer.tokensFile].compactMap(\.self)
+        var files = [
+            basic.usersFile, digest.usersFile, groupsFile, bearer.tokensFile, directory.accountPasswordFile,
+            directory.authorityFile,
+        ].compactMap(\.self)
         if case .file(let path) = bearer.keys { files.append(path) }
         return files
     }
@@ -44,7 +50,7 @@ package struct AuthenticationSettings: Sendable, Equatable {
 /// `access.authentication.basic` (RFC 7617).
 package struct BasicSettings: Sendable, Equatable {
     package var realm = "larder"
-    /// The path of an htpasswd file. Nil: the scheme is not offered.
+    /// The path of an htpasswd file. Nil: all users are in the directory, if there is one; otherwise the scheme is not offered.
     package var usersFile: String?
     /// Whether the file may have hashes that can be guessed fast.
     package var weakHashes: Permission = .deny
@@ -119,6 +125,8 @@ package struct AuthenticationMaterial: Sendable, Equatable {
     package var tokens = TokenFile()
     /// Those of `bearer.jwt.jwks`. Nil: there are none, or they could not be fetched.
     package var tokenKeys: JSONWebKeySet?
+    /// What `directory.password_file` has.
+    package var directoryPassword: Secret?
 
     package init() {}
 }

@@ -15,7 +15,10 @@ package struct Authenticator: Sendable {
             case .negotiate: NegotiateAcceptor(settings.negotiate)
             case .bearer:
                 Bearer(settings.bearer, material, offersBasic: !settings.offered.contains(.basic), tools)
-            case .basic: Basic(realm: settings.basic.realm, users: material.users, groups: material.groups)
+            case .basic:
+                Basic(
+                    realm: settings.basic.realm, users: material.users, groups: material.groups,
+                    directory: settings.directory.isConfigured ? settings.directory : nil)
             case .digest: DigestScheme(settings.digest, material.digestUsers, material.groups, tools)
             case .certificate: preconditionFailure("no request carries a certificate")
             }

@@ -113,6 +113,8 @@ package struct Attempts: Sendable {
     package var failures: FailureCounts
     /// Of Digest.
     package var nonces: NonceCounts
+    /// Of Basic.
+    package var directory = DirectoryMemory()
 
     package init(_ failures: FailureCounts = FailureCounts(), nonces: NonceCounts = NonceCounts()) {
         self.failures = failures

@@ -103,6 +103,28 @@ package struct VerifiedCredentials: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) }
     }
 
+    // MARK: users of a directory
+
+    /// Under which the answer of a directory is remembered.
+    func directoryKey(_ credentials: BasicCredentials, _ fingerprint: [UInt8]) -> [UInt8] {
+        let user = Array(credentials.user.utf8)
+        return digest(
+            lengthBytes(fingerprint.count) + lengthBytes(user.count) + fingerprint + user + credentials.password)
+    }
+
+    /// All workers remember the same users: one that a directory has accepted is known everywhere until `expiry`, even if no directory answers.
+    func directoryUser(_ key: [UInt8], now: Duration) -> (user: DirectoryUser, expiry: Duration)? {
+        attempts.withAttempts { $0.directory.user(key, now: now) }.map { ($0.value, $0.expiry) }
+    }
+
+    func rememberDirectoryUser(_ user: DirectoryUser, _ key: [UInt8], for lifetime: Duration, now: Duration) {
+        attempts.withAttempts { $0.directory.remember(user, key, for: lifetime, now: now) }
+    }
+
+    func isRefusedByDirectory(_ key: [UInt8], now: Duration) -> Bool { refused.value(key, now: now) != nil }
+
+    mutating func rememberDirectoryRefusal(_ key: [UInt8], now: Duration) { refused.set(key, (), now: now) }
+
     // MARK: failures, for every scheme
 
     /// How long this client has to wait because it failed too often, or because others did with this name. Nil: not at all.

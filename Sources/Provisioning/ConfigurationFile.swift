@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 package import Message
 import Releases
 package import Settings
@@ -51,8 +52,20 @@ package struct ConfigurationReading {
 
     /// Reads the files of `access.authentication`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
     package mutating func checkAuthentication() {
-        guard let settings = configuration?.access.authentication, settings.files.allSatisfy(fileExists) else { return }
+        guard let configuration else { return }
+        let settings = configuration.access.authentication
+        // Without them no user of the directory could log in: they are needed where the configuration is checked, too.
+        for (key, path) in [
+            ("password_file", settings.directory.accountPasswordFile), ("ca_file", settings.directory.authorityFile),
+        ] {
+            guard let path, !fileExists(path) else { continue }
+            return reject(
+                ProvisioningFault(
+                    "access.authentication.directory.\(key)", FileError(path: path, code: ENOENT).text))
+        }
+        guard settings.files.allSatisfy(fileExists) else { return }
         do throws(ProvisioningFault) {
+            try checkDirectoryAuthorities(configuration)
             warnings += remarks(on: try readAuthentication(settings, fetched: nil), settings).map {
                 problem("access.authentication", $0)
             }

@@ -16,6 +16,7 @@ package func makeSnapshot(
     _ = try OpenHosts(configuration.access)
     let authentication = try readAuthentication(
         configuration.access.authentication, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) })
+    try checkDirectoryAuthorities(configuration)
     for remark in remarks(on: authentication, configuration.access.authentication) { Diagnostics.warning(remark) }
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {

@@ -1,8 +1,10 @@
 import Access
+import Credentials
 import EventLoop
 import Glibc
 import Server
 import Settings
+import TLS
 import Tokens
 
 /// Reads the files that `access.authentication` names. Blocks.
@@ -27,6 +29,7 @@ func readAuthentication(
         material.groups = file
     }
     if let path = settings.bearer.tokensFile { material.tokens = try readTokens(path) }
+    material.directoryPassword = try readDirectoryPassword(settings.directory)
     switch settings.bearer.keys {
     case .file(let path): material.tokenKeys = try readKeys(path)
     case .url: material.tokenKeys = fetched
@@ -59,7 +62,11 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
             remarks.append("\(path): no user of the realm \(settings.digest.realm)")
         }
     }
-    for path in [settings.basic.usersFile, settings.digest.usersFile, settings.bearer.tokensFile].compactMap(\.self) {
+    let secretFiles = [
+        settings.basic.usersFile, settings.digest.usersFile, settings.bearer.tokensFile,
+        settings.directory.accountPasswordFile,
+    ]
+    for path in secretFiles.compactMap(\.self) {
         var status = stat()
         if unsafe stat(path, &status) == 0, status.st_mode & 0o007 != 0 {
             remarks.append("\(path) can be read by everybody; chmod 640 \(path)")
@@ -80,6 +87,36 @@ private func readDigestUsers(
     let (file, errors) = DigestFile.parse(try read(path, key: key), realm: settings.realm)
     if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
     return file
+}
+
+/// The first line of the file.
+private func readDirectoryPassword(_ directory: DirectorySettings) throws(ProvisioningFault) -> Secret? {
+    guard let path = directory.accountPasswordFile else { return nil }
+    let key = "access.authentication.directory.password_file"
+    var line = try read(path, key: key).prefix { $0 != UInt8(ascii: "\n") }
+    if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
+    // A bind without a password succeeds without proving anything (RFC 4513 §5.1.2).
+    guard !line.isEmpty else { throw ProvisioningFault(key, "\(path): its first line is empty") }
+    return Secret(line)
+}
+
+/// Reads the authorities whom the directory's certificate may come from, and throws what is wrong with them.
+func checkDirectoryAuthorities(_ configuration: Configuration) throws(ProvisioningFault) {
+    let directory = configuration.access.authentication.directory
+    guard directory.urls.contains(where: directory.isSecured) else { return }
+    let path = directoryAuthorities(configuration)
+    let key = "access.authentication.directory.ca_file"
+    let text: [UInt8]
+    do throws(FileError) { text = try readFile(path) } catch {
+        throw ProvisioningFault(
+            key, error.text, hint: directory.authorityFile == nil ? "name the authorities of the directory" : nil)
+    }
+    var options = TLSClientOptions()
+    options.authorities = .pem(text)
+    do throws(TLSContextError) { _ = try TLSClientContext(options) } catch {
+        guard case .authoritiesUnreadable(let reason) = error else { throw ProvisioningFault(key, "\(error)") }
+        throw ProvisioningFault(key, "\(path): \(reason)")
+    }
 }
 
 private func readTokens(_ path: String) throws(ProvisioningFault) -> TokenFile {

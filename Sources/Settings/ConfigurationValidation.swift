@@ -11,7 +11,8 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     let configuration = reader.configuration
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
-            + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
+            + directoryErrors(configuration, reader) + dnsErrors(configuration, reader)
+            + cacheRuleErrors(configuration, reader)
             + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader)
             + originErrors(configuration, reader) + cookieErrors(configuration, reader)
             + credentialErrors(configuration, reader),
@@ -84,7 +85,9 @@ private func authenticationErrors(
     var errors: [ConfigurationError] = []
     // The section is there, so authentication is wanted: Larder must not run without it by accident.
     if let line = reader.lines[section] {
-        if let bearer = reader.lines["\(section).bearer"] {
+        if reader.lines["\(section).directory"] != nil {
+            // `directoryErrors` says what is missing there.
+        } else if let bearer = reader.lines["\(section).bearer"] {
             errors.append(
                 reader.error(
                     "\(section).bearer.tokens", line: bearer, "missing",

@@ -308,6 +308,88 @@ enum Settings {
                 "How long the keys of a URL are used after they were fetched last, if they cannot be fetched again.",
                 example: ["keep: 1d"]),
             Setting(
+                "access.authentication.directory.urls", \.access.authentication.directory.urls,
+                SettingKind<DirectoryURL>.directoryURL.list(), reload: .live,
+                "The directories (LDAP, RFC 4511) that users are looked up in who are not in the file of basic. They have the same users, and are asked in this order. The users log in with Basic.",
+                example: ["urls: [ \"ldaps://ldap1.example.net\", \"ldap://ldap2.example.net\" ]"],
+                defaultMeaning: "no directory"),
+            Setting(
+                "access.authentication.directory.start_tls", \.access.authentication.directory.startsTLS, .flag,
+                reload: .live,
+                "Whether connections of ldap URLs begin TLS (StartTLS). Certificates are always verified.",
+                example: ["start_tls: yes"]),
+            Setting(
+                "access.authentication.directory.plain_text", \.access.authentication.directory.plainText, .choice,
+                reload: .live, "Whether passwords may go to another machine without TLS.",
+                example: ["plain_text: deny"]),
+            Setting(
+                "access.authentication.directory.ca_file", \.access.authentication.directory.authorityFile,
+                SettingKind<String>.path("a file with certificates").orLeftOut, reload: .live,
+                "The authorities that the certificates of the directories come from, as PEM.",
+                example: ["ca_file: /etc/larder/directory-ca.pem"],
+                defaultMeaning: "those of tls.ca_file, or of the system"),
+            Setting(
+                "access.authentication.directory.bind_dn", \.access.authentication.directory.accountName,
+                SettingKind<String>.distinguishedName.orLeftOut, reload: .live,
+                "The entry of the account that searches. Without it, searches are anonymous, or the user's own after its bind.",
+                example: ["bind_dn: cn=larder,ou=services,dc=example,dc=net"], defaultMeaning: "no account"),
+            Setting(
+                "access.authentication.directory.password_file", \.access.authentication.directory.accountPasswordFile,
+                SettingKind<String>.path("a file with a password").orLeftOut, reload: .live,
+                "A file whose first line is the password of bind_dn. It is read again when it changes.",
+                example: ["password_file: /etc/larder/directory.password"],
+                defaultMeaning: "none; required with bind_dn"),
+            Setting(
+                "access.authentication.directory.users.base", \.access.authentication.directory.usersBase,
+                SettingKind<String>.distinguishedName.orLeftOut, reload: .live,
+                "The entry below which users are searched for. Exactly one entry has to match.",
+                example: ["base: ou=people,dc=example,dc=net"], defaultMeaning: "none; required without users.dn"),
+            Setting(
+                "access.authentication.directory.users.filter", \.access.authentication.directory.usersFilter,
+                SettingKind<DirectoryTemplate>.directoryFilter("(uid={user})").orLeftOut, reload: .live,
+                "The filter of the search (RFC 4515). {user} stands for the name that the client sends, escaped.",
+                example: ["filter: '(uid={user})'"]),
+            Setting(
+                "access.authentication.directory.users.dn", \.access.authentication.directory.userName,
+                SettingKind<DirectoryTemplate>.directoryName.orLeftOut, reload: .live,
+                "The name of a user's entry (RFC 4514), in place of a search.",
+                example: ["dn: 'uid={user},ou=people,dc=example,dc=net'"], defaultMeaning: "users are searched for"),
+            Setting(
+                "access.authentication.directory.users.name", \.access.authentication.directory.nameAttribute,
+                .attributeName, reload: .live,
+                "The attribute with the name of the user as rules and the log know it. A user whose entry does not show exactly one value is refused.",
+                example: ["name: uid"]),
+            Setting(
+                "access.authentication.directory.groups.base", \.access.authentication.directory.groupsBase,
+                SettingKind<String>.distinguishedName.orLeftOut, reload: .live,
+                "The entry below which the groups of a user are searched for.",
+                example: ["base: ou=groups,dc=example,dc=net"], defaultMeaning: "no search"),
+            Setting(
+                "access.authentication.directory.groups.filter", \.access.authentication.directory.groupsFilter,
+                SettingKind<DirectoryTemplate>.directoryFilter("(member={dn})").orLeftOut, reload: .live,
+                "The filter of that search. {dn} stands for the name of the user's entry, {user} for the name of the user.",
+                example: ["filter: '(member={dn})'"]),
+            Setting(
+                "access.authentication.directory.groups.name", \.access.authentication.directory.groupAttribute,
+                .attributeName, reload: .live,
+                "The attribute with the name of a group, as the condition group knows it.",
+                example: ["name: cn"]),
+            Setting(
+                "access.authentication.directory.groups.attribute", \.access.authentication.directory.memberAttribute,
+                SettingKind<String>.attributeName.orLeftOut, reload: .live,
+                "An attribute of the user's entry with the names of the entries of its groups. The first value of such a name is the name of the group.",
+                example: ["attribute: memberOf"], defaultMeaning: "none"),
+            Setting(
+                "access.authentication.directory.timeout", \.access.authentication.directory.timeout,
+                .duration(.milliseconds(100) ... .minutes(1)), reload: .live,
+                "How long a directory may take to accept a connection, and for each answer. Then the next one is asked.",
+                example: ["timeout: 5s"]),
+            Setting(
+                "access.authentication.directory.lifetime", \.access.authentication.directory.lifetime,
+                .duration(.zero ... .hours(24)), reload: .live,
+                "How long a password that was right, and the groups of its user, are remembered, also while no directory answers.",
+                example: ["lifetime: 5m"]),
+            Setting(
                 "access.authentication.certificates.map", \.access.authentication.certificates.entries,
                 .certificateMap, reload: .live,
                 "Who the owner of a client certificate is, for listeners with tls.client_ca. The first entry that matches counts. san is a name of subjectAltName, cn the common name, subject the whole subject as in RFC 4514; one * stands for any characters. user may name {san}, {cn}, {subject}, and {*} for what the * stands for.",

@@ -14,6 +14,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case authenticationRequired
     case authenticationBusy
     case authenticationUnavailable
+    case directoryUnavailable
     case tooYoung
     case releaseUndated
     case loopDetected
@@ -142,6 +143,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 The proxy cannot check who you are now: what it needs for that cannot be reached. Your credentials may \
                 be right. Try again later, or tell the administrator of the proxy.
+                """)
+        case .directoryUnavailable:
+            Row(
+                "directory-unavailable", 503, "proxy_internal_error", .policy,
+                """
+                The proxy cannot check your password now: the directory of users does not answer. Your password may be \
+                right. Try again later, or tell the administrator of the proxy.
                 """)
         case .tooYoung:
             // 403, because no other request and no credentials change it. Nothing tells that to clients in a field: `Retry-After` has a meaning
@@ -451,7 +459,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .originQueueFull, .tooManyRequests, .tooManyTunnels, .overloaded: 1
         // So long an address waits at most that failed to authenticate (`FailureCounts`).
         case .authenticationBusy: 10
-        case .authenticationUnavailable: 5
+        case .authenticationUnavailable, .directoryUnavailable: 5
         default: nil
         }
     }

@@ -44,7 +44,8 @@ extension Refusal {
         switch self {
         case .nameTimeout, .connectionRefused, .connectionTimeout, .responseTimeout, .nextProxyUnreachable: true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
-            .authenticationRequired, .authenticationBusy, .authenticationUnavailable, .tooYoung, .releaseUndated,
+            .authenticationRequired, .authenticationBusy, .authenticationUnavailable, .directoryUnavailable, .tooYoung,
+            .releaseUndated,
             .loopDetected, .onlyIfCached,
             .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound,
             .destinationUnroutable,

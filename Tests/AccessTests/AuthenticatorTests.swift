@@ -75,6 +75,7 @@ struct AuthenticatorTests {
             case .password(let credentials, let hash): "ask \(hash == nil ? "nobody" : credentials.user)"
             case .signature: "ask signature"
             case .negotiation: "ask negotiation"
+            case .directory: "ask directory"
             }
         }
     }

@@ -47,6 +47,7 @@ extension Refusal {
         case .authenticationRequired: .authenticationRequired
         case .authenticationBusy: .authenticationBusy
         case .authenticationUnavailable: .authenticationUnavailable
+        case .directoryUnavailable: .directoryUnavailable
         case .loopDetected:
             .outside { s in
                 s.origin.expects("GET /a").replies(200)
@@ -299,6 +300,20 @@ extension Provocation {
             configuration.access.authentication.bearer.terms = BearerScenarios.terms
         },
         play: { try $0.client().get("/a", "Proxy-Authorization: Bearer \(BearerScenarios.signed("ann"))") })
+
+    /// Nobody listens on port 1.
+    fileprivate static let directoryUnavailable = outside(
+        configure: { configuration, _ in
+            var directory = DirectorySettings()
+            directory.urls = ["ldap://127.0.0.1:1"].compactMap { DirectoryURL($0) }
+            directory.startsTLS = false
+            directory.usersBase = "dc=example"
+            configuration.access.authentication.directory = directory
+        },
+        play: { s in
+            let credentials = Data("ann:secret".utf8).base64EncodedString()
+            return try s.client().get("/a", "Proxy-Authorization: Basic \(credentials)")
+        })
 
     fileprivate static let authenticationBusy = outside(
         configure: withUsers,

@@ -248,6 +248,9 @@ extension StatisticsSection {
         Figure("failures", .counter("authentication_failures"), .authenticationFailures, shown: .trouble),
         Figure("stale", .counter("authentication_stale"), .authenticationStale, shown: .detail),
         Figure("waits", .counter("authentication_waits"), .authenticationWaits, shown: .trouble),
+        Figure("directory_accepted", .counter("directory_accepted"), .directoryAccepted, shown: .detail),
+        Figure("directory_refused", .counter("directory_refused"), .directoryRefused, shown: .detail),
+        Figure("directory_failures", .counter("directory_failures"), .directoryFailures, shown: .trouble),
     ]
 
     private static let ofPeers: [Figure<Statistics>] = [

@@ -29,6 +29,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case authenticationStale, authenticationWaits
+    case directoryAccepted, directoryRefused, directoryFailures
     case accessLogLines, accessLogLinesDropped
 
     /// One sentence for the manual: what is counted.
@@ -132,6 +133,9 @@ package enum Counter: Int, CaseIterable, Sendable {
             "Requests whose digest was right, but for a nonce that is too old or a count that was used."
         case .authenticationWaits:
             "Requests of clients that have to wait because they, or others with their name, failed too often."
+        case .directoryAccepted: "Users whose password a directory has accepted."
+        case .directoryRefused: "Users whom a directory does not know, or whose password it does not accept."
+        case .directoryFailures: "Users about whom no directory could be asked."
         case .accessLogLines: "Lines written to the access log."
         case .accessLogLinesDropped: "Lines lost because the access log could not be written fast enough."
         }

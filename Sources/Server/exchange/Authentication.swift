@@ -110,6 +110,8 @@ enum Authentication {
                 return holdBack(.refused(.authenticationRequired), for: worker.credentials.takeDelay())
             case .refused(.unavailable):
                 return .refused(.authenticationUnavailable)
+            case .refused(.directoryUnavailable):
+                return .refused(.directoryUnavailable)
             case .more(let challenge):
                 request?.challenges = [challenge]
                 return .refused(.authenticationRequired)
@@ -132,6 +134,7 @@ enum Authentication {
                 return carryOut(conclude(pending, .signature(isRight: signed.isSigned)))
             }
             if case .negotiation(let token) = pending.question { return negotiate(token, pending) }
+            if case .directory(let question) = pending.question { return askDirectory(question, pending) }
             let isTaken = worker.shared.pool.submit(
                 { answer(pending.question) },
                 then: { [self] answer in
@@ -162,6 +165,24 @@ enum Authentication {
             }
             guard isTaken else { return .refused(.authenticationBusy) }
             worker.counters.add(.authenticationChecks)
+            return .waiting
+        }
+
+        /// Asks a directory, on a thread where it may block.
+        private func askDirectory(_ question: DirectoryQuestion, _ pending: Authenticator.Pending) -> Result {
+            let inbox = worker.loop.inbox
+            worker.shared.directory.check(question, snapshot.directoryTerms) { [self] answer in
+                inbox.post {
+                    switch answer {
+                    case .accepted: self.worker.counters.add(.directoryAccepted)
+                    case .refused: self.worker.counters.add(.directoryRefused)
+                    case .unavailable: self.worker.counters.add(.directoryFailures)
+                    }
+                    let result = self.carryOut(self.conclude(pending, .directory(answer)))
+                    if case .waiting = result { return }
+                    self.done(result)
+                }
+            }
             return .waiting
         }
 
@@ -199,6 +220,6 @@ private func answer(_ question: AuthenticationQuestion) -> AuthenticationAnswer 
         } else {
             .password(isRight: verify(password: credentials.password, hash: hash ?? hashOfNobody))
         }
-    case .signature, .negotiation: preconditionFailure("these are answered elsewhere")
+    case .signature, .negotiation, .directory: preconditionFailure("these are answered elsewhere")
     }
 }

@@ -327,6 +327,7 @@ package final class Proxy: Sendable {
         shared.pool.shutdown()
         shared.tickets.close()
         shared.acceptor.close()
+        shared.directory.close()
         shared.cookies.close()
         shared.learning.close(now: WallTime(ticks: readWallTicks()))
         shared.budgets.close()

@@ -61,6 +61,8 @@ package final class Shared: Sendable {
     let tickets = TicketShelf()
     /// The keys with which clients are logged in by Negotiate.
     let acceptor = AcceptorShelf()
+    /// Where users are looked up who are in no file.
+    let directory = DirectoryDesk()
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
     /// What jobs have requested, for `larder learn`.

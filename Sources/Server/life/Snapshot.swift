@@ -67,6 +67,13 @@ package final class Snapshot: Sendable {
     var asksForCredentials: Bool { readsCredentials && requiresIdentity }
     /// Whether clients can say who they are, in one of the ways that the configuration names.
     let mayHaveIdentity: Bool
+    /// How users are looked up who are in no file.
+    var directoryTerms: DirectoryDesk.Terms {
+        DirectoryDesk.Terms(
+            settings: configuration.access.authentication.directory,
+            accountPassword: authentication.material.directoryPassword,
+            authorityFile: directoryAuthorities(configuration))
+    }
     /// What listeners show to clients that speak TLS.
     package let listenerTLS: [ListenerTLSSettings: ListenerTLS]
     let interception: InterceptionPolicy

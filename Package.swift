@@ -134,7 +134,7 @@ let package = Package(
             dependencies: [
                 "Message", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
-                "PublicSuffixes",
+                "PublicSuffixes", "Kerberos",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
         // The library: an HTTP client.
         .target(
@@ -159,6 +159,10 @@ let package = Package(
             exclude: ["run.sh"], swiftSettings: strict),
         .executableTarget(
             name: "DiskBenchmark", dependencies: ["Disk"], path: "Benchmarks/Disk", swiftSettings: strict),
+        .executableTarget(
+            name: "SecretBenchmark",
+            dependencies: ["Message", "Rules", "Credentials", "Tokens", "Access", "TLS", "Passwords"],
+            path: "Benchmarks/Secrets", exclude: ["run.sh"], swiftSettings: strict),
 
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),

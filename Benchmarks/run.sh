@@ -50,12 +50,14 @@ stop_larder() {
     wait "$pid" || true
 }
 
-cc -O2 -o "$work/load" "$here/load.c"
+cc -O2 -o "$work/load" "$here/load.c" -lcrypto
 cc -O2 -o "$work/origin" "$here/origin.c"
 "$work/origin" >"$work/origin.port" &
 origin=127.0.0.1:$(port_in "$work/origin.port")
 
 echo s3cret | "$larder" passwd "$work/users" alice >/dev/null
+echo s3cret | "$larder" passwd --digest --realm bench "$work/users.digest" alice >/dev/null
+token=$("$larder" passwd --token "$work/tokens" builder)
 
 # Prints the configuration of a setup: `open` has nothing that looks at requests, each of the others adds one thing.
 configure() {
@@ -70,6 +72,8 @@ configure() {
             access="rules: [ $(seq -f '{ deny: { host: "*.h%g.example", port: [ 80, 443 ] } },' 10000)
                 { allow: { address: [ 127.0.0.0/8 ] } } ]," ;;
         basic) access="authentication: { basic: { realm: bench, users: $work/users, remember: 1h } }," ;;
+        digest) access="authentication: { digest: { realm: bench, users: $work/users.digest, md5: no } }," ;;
+        bearer) access="authentication: { bearer: { tokens: $work/tokens } }," ;;
         log) log=$work/access.log ;;
     esac
     cat <<YAML
@@ -96,14 +100,15 @@ browser() {
 short /hit-1k >"$work/hit-short.request"
 browser /hit-1k >"$work/hit-browser.request"
 short /hit-16k >"$work/hit-16k.request"
-for case in hit-rules hit-many hit-log; do short /hit-1k >"$work/$case.request"; done
+for case in hit-rules hit-many hit-log hit-digest; do short /hit-1k >"$work/$case.request"; done
 short /hit-1k $'Proxy-Authorization: Basic YWxpY2U6czNjcmV0\r\n' >"$work/hit-basic.request"
+short /hit-1k "Proxy-Authorization: Bearer $token"$'\r\n' >"$work/hit-bearer.request"
 short /pass >"$work/miss-pass.request"
 short /store-@@@@@@@@ >"$work/miss-store.request"
 short /revalidate >"$work/revalidate.request"
 printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$origin" >"$work/connect.request"
 # The cases of a setup.
-setups="open rules many basic log"
+setups="open rules many basic digest bearer log"
 cases_of() {
     case $1 in
         open) echo hit-short hit-browser hit-16k miss-pass miss-store revalidate connect ;;
@@ -116,11 +121,11 @@ cases_of() {
 
 next=0  # the number of the next URL that was never asked for
 load() {  # load CASE COUNT
-    if [ "$1" = connect ]; then
-        "$work/load" --connect 127.0.0.1 "$port" "$2" "$work/connect.request"
-    else
-        "$work/load" 127.0.0.1 "$port" "$2" "$next" "$work/$1.request"
-    fi
+    case $1 in
+        connect) "$work/load" --connect 127.0.0.1 "$port" "$2" "$work/connect.request" ;;
+        hit-digest) "$work/load" --digest 127.0.0.1 "$port" "$2" "$next" "$work/$1.request" ;;
+        *) "$work/load" 127.0.0.1 "$port" "$2" "$next" "$work/$1.request" ;;
+    esac
     next=$((next + $2))
 }
 

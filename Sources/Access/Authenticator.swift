@@ -1,3 +1,4 @@
+package import Credentials
 import Rules
 
 /// The schemes that this proxy offers, in the order of its configuration. Immutable; a reload makes a new one.
@@ -70,6 +71,16 @@ package struct Authenticator: Sendable {
         precondition(schemes.indices.contains(pending.scheme), "an answer to another authenticator's question")
         let step = schemes[pending.scheme].conclude(pending.question, answer, attempt, &memory)
         return decision(step, scheme: pending.scheme)
+    }
+
+    /// What requests that follow one with Digest are checked with (`DigestScheme.proven`). Nil if they have to be examined.
+    package func provenDigest<Hash: RunningHash>(
+        _ value: ArraySlice<UInt8>, as identity: Identity, now: Duration, _ hash: Hash.Type
+    ) -> ProvenDigest<Hash>? {
+        for case let scheme as DigestScheme in schemes {
+            return scheme.proven(value, as: identity, now: now, hash)
+        }
+        return nil
     }
 
     private func decision(_ step: AuthenticationStep, scheme: Int) -> Decision {

@@ -8,6 +8,8 @@ struct CompiledRules: Sendable, Equatable {
     let byHost: RuleIndex
     /// The allow rules by client and user.
     let allowingByWho: RuleIndex
+    /// The rules that name hosts, by client and user. Nil if there are none.
+    let namingHostsByWho: RuleIndex?
     /// Some rule has an address.
     let dependsOnAddress: Bool
     /// The position of the first allow rule, and of the first one without an address.
@@ -20,6 +22,10 @@ struct CompiledRules: Sendable, Equatable {
         byHost = RuleIndex(deciding.map { (position: $0.offset, conditions: $0.element.conditions) })
         allowingByWho = RuleIndex(
             allowing.map { (position: $0.offset, conditions: $0.element.conditions) }, by: .who)
+        let naming = deciding.filter(\.element.conditions.namesHosts)
+        namingHostsByWho =
+            naming.isEmpty
+            ? nil : RuleIndex(naming.map { (position: $0.offset, conditions: $0.element.conditions) }, by: .who)
         dependsOnAddress = deciding.contains { $0.element.conditions.namesAddresses }
         firstAllowing = allowing.first?.offset
         firstAllowingByName = allowing.first { !$0.element.conditions.namesAddresses }?.offset

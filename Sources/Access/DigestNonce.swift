@@ -26,9 +26,26 @@ package struct DigestNonces: Sendable {
 
     /// 64 hexadecimal digits.
     package func make(at now: Duration) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(64)
+        add(at: now, to: &text)
+        return text
+    }
+
+    /// Adds a new nonce to a text, without allocating if there is room.
+    func add(at now: Duration, to text: inout [UInt8]) {
         let nonce = DigestNonce(issued: milliseconds(now), number: random())
         let code = code(of: nonce)
-        return hexadecimal(bytes(nonce.issued) + bytes(nonce.number) + bytes(code.low) + bytes(code.high))
+        add(nonce.issued, to: &text)
+        add(nonce.number, to: &text)
+        add(code.low, to: &text)
+        add(code.high, to: &text)
+    }
+
+    private func add(_ word: UInt64, to text: inout [UInt8]) {
+        for shift in stride(from: 60, through: 0, by: -4) {
+            text.append(hexadecimalDigit(UInt8(truncatingIfNeeded: word >> UInt64(shift) & 15)))
+        }
     }
 
     package enum Reading: Equatable, Sendable {
@@ -50,8 +67,12 @@ package struct DigestNonces: Sendable {
     }
 
     private func code(of nonce: DigestNonce) -> SipHash.Digest {
-        let message = bytes(nonce.issued) + bytes(nonce.number)
-        return hash.digest(of: message.span, 0..<message.count)
+        var message = InlineArray<16, UInt8>(repeating: 0)
+        for index in 0..<8 {
+            message[index] = UInt8(truncatingIfNeeded: nonce.issued >> UInt64(56 - 8 * index))
+            message[8 + index] = UInt8(truncatingIfNeeded: nonce.number >> UInt64(56 - 8 * index))
+        }
+        return hash.digest(of: message.span, 0..<16)
     }
 
     private func words(of text: [UInt8]) -> [UInt64]? {
@@ -62,10 +83,6 @@ package struct DigestNonces: Sendable {
             words[index / 16] = words[index / 16] << 4 | UInt64(value)
         }
         return words
-    }
-
-    private func bytes(_ word: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
     }
 }
 

@@ -110,10 +110,9 @@ package struct DigestScheme: AuthenticationScheme {
         _ credentials: DigestCredentials, _ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials
     ) throws(HashUnavailable) -> AuthenticationStep {
         let algorithm = credentials.algorithm.hash
-        guard credentials.realm == realm, algorithms.contains(algorithm), !credentials.algorithm.isSession,
-            credentials.protection == .authentication, credentials.opaque ?? opaque == opaque,
-            DigestScheme.names(credentials.uri, attempt)
-        else { return .refused(.missing) }
+        guard mayBeJudged(credentials), DigestScheme.names(credentials.uri.span, attempt.target.span) else {
+            return .refused(.missing)
+        }
         let user = user(of: credentials)
         if memory.wait(of: attempt.client, as: user, now: attempt.now) != nil { return .refused(.tooManyFailures) }
         let secret = users.secret(of: user, algorithm)
@@ -133,6 +132,13 @@ package struct DigestScheme: AuthenticationScheme {
             Identity(name: user, scheme: .digest, groups: groups.groups(of: user)), reply: .information(information))
     }
 
+    /// Whether the credentials answer a challenge of this scheme.
+    private func mayBeJudged(_ credentials: DigestCredentials) -> Bool {
+        credentials.realm == realm && algorithms.contains(credentials.algorithm.hash)
+            && !credentials.algorithm.isSession && credentials.protection == .authentication
+            && credentials.opaque ?? opaque == opaque
+    }
+
     /// The name that the client gives, whether there is such a user or not.
     private func user(of credentials: DigestCredentials) -> String {
         switch credentials.user {
@@ -149,19 +155,53 @@ package struct DigestScheme: AuthenticationScheme {
     ///
     /// For a request in absolute-form most clients digest the path with the query, as they would send it to an origin: curl, wget, Chromium
     /// and Python's requests do. Java and Python's urllib digest the absolute form. Both are right. With CONNECT it is the authority.
-    static func names(_ uri: [UInt8], _ attempt: AuthenticationAttempt) -> Bool {
-        let target = attempt.target
-        if uri == target { return true }
-        guard let scheme = target.firstRange(of: Array("://".utf8)) else {
+    static func names(_ uri: borrowing Span<UInt8>, _ target: borrowing Span<UInt8>) -> Bool {
+        if areEqual(uri, 0..<uri.count, target, 0..<target.count) { return true }
+        guard let authority = DigestScheme.startOfAuthority(target) else {
             // An authority: hosts compare without regard to case.
-            return target.first != UInt8(ascii: "/") && equalsIgnoringCase(uri, target)
+            guard target.count == uri.count, target.count > 0, target[0] != UInt8(ascii: "/") else { return false }
+            for index in 0..<target.count where asciiLowercased(uri[index]) != asciiLowercased(target[index]) {
+                return false
+            }
+            return true
         }
-        let rest = target[scheme.upperBound...]
-        guard let path = rest.firstIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }) else {
-            return uri == [UInt8(ascii: "/")]
+        var path = authority
+        while path < target.count, target[path] != UInt8(ascii: "/"), target[path] != UInt8(ascii: "?") { path += 1 }
+        if path < target.count, target[path] == UInt8(ascii: "/") {
+            return areEqual(uri, 0..<uri.count, target, path..<target.count)
         }
         // An empty path goes out as "/" (RFC 9112 §3.2.1).
-        let root: [UInt8] = rest[path] == UInt8(ascii: "?") ? [UInt8(ascii: "/")] : []
-        return uri.elementsEqual(root + rest[path...])
+        return uri.count > 0 && uri[0] == UInt8(ascii: "/")
+            && areEqual(uri, 1..<uri.count, target, path..<target.count)
+    }
+
+    /// What follows the first "://". Nil if there is none.
+    private static func startOfAuthority(_ target: borrowing Span<UInt8>) -> Int? {
+        for index in 0..<max(0, target.count - 2)
+        where target[index] == UInt8(ascii: ":") && target[index + 1] == UInt8(ascii: "/")
+            && target[index + 2] == UInt8(ascii: "/")
+        {
+            return index + 3
+        }
+        return nil
+    }
+}
+
+/// Requests that follow a proven one on its connection.
+extension DigestScheme {
+    /// What the next requests are checked with.
+    ///
+    /// - Parameters:
+    ///   - value: the field value with which `identity` was proven just now.
+    /// - Returns: nil if they have to be read in full.
+    package func proven<Hash: RunningHash>(
+        _ value: ArraySlice<UInt8>, as identity: Identity, now: Duration, _: Hash.Type
+    ) -> ProvenDigest<Hash>? {
+        guard case .credentials(let credentials) = DigestCredentials.read(value), mayBeJudged(credentials),
+            case .valid(let nonce, _) = nonces.read(credentials.nonce, at: now), user(of: credentials) == identity.name,
+            let secret = users.secret(of: identity.name, credentials.algorithm.hash),
+            let proof = DigestProof<Hash>(value, credentials, secret)
+        else { return nil }
+        return ProvenDigest(identity: identity, proof, nonce, of: nonces)
     }
 }

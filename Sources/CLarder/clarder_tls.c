@@ -1,6 +1,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "clarder_tls.h"
 #include <openssl/ec.h>
+#include <openssl/md5.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <string.h>
@@ -89,3 +91,41 @@ int clarder_general_name(const void *names, int index, int *kind, const unsigned
 void clarder_free_general_names(void *names) { GENERAL_NAMES_free(names); }
 
 void clarder_openssl_free(void *memory) { OPENSSL_free(memory); }
+
+_Static_assert(sizeof(SHA512_CTX) <= sizeof(uint64_t[28]) && sizeof(SHA256_CTX) <= sizeof(SHA512_CTX) &&
+                   sizeof(MD5_CTX) <= sizeof(SHA512_CTX),
+               "the states fit");
+
+void clarder_hash_begin(struct clarder_hash *hash, int kind) {
+    /* FIPS 180-4, 5.3.6.2. */
+    static const SHA_LONG64 start[8] = {0x22312194FC2BF72C, 0x9F555FA3C84C64C2, 0x2393B86B6F53B151, 0x963877195940EABD,
+                                        0x96283EE2A88EFFE3, 0xBE5E1E2553863992, 0x2B0199FC2C85B8AA, 0x0EB72DDC81C52CA2};
+    memset(hash, 0, sizeof *hash);
+    hash->kind = kind;
+    switch (kind) {
+    case CLARDER_HASH_MD5: MD5_Init((MD5_CTX *)hash->words); return;
+    case CLARDER_HASH_SHA256: SHA256_Init((SHA256_CTX *)hash->words); return;
+    default: {
+        SHA512_CTX *state = (SHA512_CTX *)hash->words;
+        SHA512_Init(state);
+        memcpy(state->h, start, sizeof start);
+        state->md_len = SHA256_DIGEST_LENGTH;
+    }
+    }
+}
+
+void clarder_hash_add(struct clarder_hash *hash, const void *bytes, size_t count) {
+    switch (hash->kind) {
+    case CLARDER_HASH_MD5: MD5_Update((MD5_CTX *)hash->words, bytes, count); return;
+    case CLARDER_HASH_SHA256: SHA256_Update((SHA256_CTX *)hash->words, bytes, count); return;
+    default: SHA512_Update((SHA512_CTX *)hash->words, bytes, count);
+    }
+}
+
+void clarder_hash_end(struct clarder_hash *hash, unsigned char *bytes) {
+    switch (hash->kind) {
+    case CLARDER_HASH_MD5: MD5_Final(bytes, (MD5_CTX *)hash->words); return;
+    case CLARDER_HASH_SHA256: SHA256_Final(bytes, (SHA256_CTX *)hash->words); return;
+    default: SHA512_Final(bytes, (SHA512_CTX *)hash->words);
+    }
+}

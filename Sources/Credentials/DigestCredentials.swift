@@ -25,7 +25,8 @@ package struct DigestCredentials: Sendable, Equatable {
     private let response: [UInt8]
     private let clientNonce: [UInt8]
     // As written: the digest covers these very bytes.
-    private let countText, protectionText: [UInt8]
+    private let countText: [UInt8]
+    let protectionText: [UInt8]
 
     /// What a field value is.
     package enum Reading: Sendable, Equatable {

@@ -9,25 +9,14 @@ import Glibc
     ///
     /// - Parameter principal: the one whose tickets are accepted. Nil: all of the file.
     package init(keytab: String, principal: String?) throws(GSSAPIFailure) {
-        let name: NameHolder? = try principal.map { text throws(GSSAPIFailure) in
-            NameHolder(try PrincipalName(text, .user))
-        }
+        // SPNEGO takes a file without keys. So Kerberos is asked first, which says what is wrong with it.
+        var keys: gss_cred_id_t?
+        try unsafe accept(keytab, principal, .kerberos, &keys)
         var minor: OM_uint32 = 0
-        let texts = unsafe [strdup("keytab"), strdup("FILE:\(keytab)")]
-        defer { unsafe texts.forEach { unsafe free($0) } }
-        var element = unsafe gss_key_value_element_desc(key: texts[0], value: texts[1])
+        unsafe gss_release_cred(&minor, &keys)
         var made: gss_cred_id_t?
-        var major = unsafe withUnsafeMutablePointer(to: &element) { element in
-            var set = unsafe gss_key_value_set_desc(count: 1, elements: element)
-            return unsafe withUnsafePointer(to: &set) { set in
-                unsafe ObjectIdentifier.spnego.lendSet {
-                    unsafe gss_acquire_cred_from(
-                        &minor, name?.name.name, OM_uint32.max, $0, CInt(GSS_C_ACCEPT), set, &made, nil, nil)
-                }
-            }
-        }
-        guard !isError(major) else { throw GSSAPIFailure(.credential, major: major, minor: minor) }
-        major = unsafe ObjectIdentifier.kerberos.lendSet { unsafe gss_set_neg_mechs(&minor, made, $0) }
+        try unsafe accept(keytab, principal, .spnego, &made)
+        let major = unsafe ObjectIdentifier.kerberos.lendSet { unsafe gss_set_neg_mechs(&minor, made, $0) }
         unsafe handle = unsafe made
         guard !isError(major) else { throw GSSAPIFailure(.credential, major: major, minor: minor) }
     }
@@ -37,6 +26,27 @@ import Glibc
         var handle = unsafe handle
         unsafe gss_release_cred(&minor, &handle)
     }
+}
+
+/// gss_acquire_cred_from, for an acceptor.
+private func accept(
+    _ keytab: String, _ principal: String?, _ mechanism: ObjectIdentifier, _ made: inout gss_cred_id_t?
+) throws(GSSAPIFailure) {
+    let name = try principal.map { text throws(GSSAPIFailure) in NameHolder(try PrincipalName(text, .user)) }
+    var minor: OM_uint32 = 0
+    let texts = unsafe [strdup("keytab"), strdup("FILE:\(keytab)")]
+    defer { unsafe texts.forEach { unsafe free($0) } }
+    var element = unsafe gss_key_value_element_desc(key: texts[0], value: texts[1])
+    let major = unsafe withUnsafeMutablePointer(to: &element) { element in
+        var set = unsafe gss_key_value_set_desc(count: 1, elements: element)
+        return unsafe withUnsafePointer(to: &set) { set in
+            unsafe mechanism.lendSet {
+                unsafe gss_acquire_cred_from(
+                    &minor, name?.name.name, OM_uint32.max, $0, CInt(GSS_C_ACCEPT), set, &made, nil, nil)
+            }
+        }
+    }
+    guard !isError(major) else { throw GSSAPIFailure(.credential, major: major, minor: minor) }
 }
 
 /// One log-in by SPNEGO (RFC 4178), as its acceptor. The library keeps a replay cache: a token is accepted once.

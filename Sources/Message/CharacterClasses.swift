@@ -50,10 +50,13 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
     return letter < 6 ? letter &+ 10 : nil
 }
 
+/// The lower-case hexadecimal digit of a value below 16. It takes the same time for each, because digests that nobody may know are written so.
+@inlinable @inline(__always)
+package func hexadecimalDigit(_ value: UInt8) -> UInt8 { 0x30 &+ value &+ ((9 &- value) >> 7) &* 0x27 }
+
 /// Two lower-case hexadecimal digits for each byte.
 package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-    func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
-    return bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }
+    bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
 }
 
 /// The byte in ASCII lower case. Other bytes than letters do not change.

@@ -63,6 +63,9 @@ package struct ConfigurationReading {
                 ProvisioningFault(
                     "access.authentication.directory.\(key)", FileError(path: path, code: ENOENT).text))
         }
+        if let fault = faultOfKeytab(settings.negotiate) {
+            warnings.append(problem("access.authentication.negotiate.keytab", fault))
+        }
         guard settings.files.allSatisfy(fileExists) else { return }
         do throws(ProvisioningFault) {
             try checkDirectoryAuthorities(configuration)

@@ -7,17 +7,24 @@ import TLS
 ///
 /// - Parameters:
 ///   - pacFiles: the PAC files in use.
+///   - access: that of `configuration`, if its lists have been read.
 ///   - earlier: the configuration in force; nil at the start.
 package func makeSnapshot(
-    _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
+    _ configuration: Configuration, _ pacFiles: PACFiles, access: ReadAccess? = nil, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
     var configuration = configuration
-    configuration.access = try readLists(configuration.access)
-    _ = try OpenHosts(configuration.access)
+    if let access {
+        configuration.access = access.settings
+    } else {
+        configuration.access = try ReadAccess(configuration.access, after: earlier?.configuration.access).settings
+    }
     let authentication = try readAuthentication(
         configuration.access.authentication, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) })
     try checkDirectoryAuthorities(configuration)
     for remark in remarks(on: authentication, configuration.access.authentication) { Diagnostics.warning(remark) }
+    if let fault = faultOfKeytab(configuration.access.authentication.negotiate) {
+        Diagnostics.warning("access.authentication.negotiate.keytab: \(fault)")
+    }
     let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }

@@ -2,6 +2,7 @@ import Access
 import Credentials
 import EventLoop
 import Glibc
+import Kerberos
 import Server
 import Settings
 import TLS
@@ -45,6 +46,21 @@ func fetchedKeys(of earlier: Snapshot, for configuration: Configuration) -> JSON
     return earlier.authentication.material.tokenKeys
 }
 
+/// Why the keytab of Negotiate cannot be used. Nil if it can, or if none is configured. Reads it.
+///
+/// This is no error: whoever makes keytabs may come later, and the other schemes work meanwhile.
+func faultOfKeytab(_ settings: NegotiateSettings) -> String? {
+    guard let keytab = settings.keytab else { return nil }
+    let consequence = "requests with a token of Negotiate get 503 until it can be used"
+    do throws(FileError) { _ = try readFile(keytab) } catch { return "\(error.text); \(consequence)" }
+    do throws(GSSAPIFailure) {
+        _ = try AcceptorCredential(keytab: keytab, principal: settings.principal)
+        return nil
+    } catch {
+        return "\(keytab): \(error.text); \(consequence)"
+    }
+}
+
 /// What an administrator should know of files that can be used.
 func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSettings) -> [String] {
     var remarks: [String] = []
@@ -64,7 +80,7 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
     }
     let secretFiles = [
         settings.basic.usersFile, settings.digest.usersFile, settings.bearer.tokensFile,
-        settings.directory.accountPasswordFile,
+        settings.directory.accountPasswordFile, settings.negotiate.keytab,
     ]
     for path in secretFiles.compactMap(\.self) {
         var status = stat()

@@ -86,6 +86,19 @@ package struct RuleIndex: Sendable, Equatable {
         return best
     }
 
+    /// Whether some position below `bound` has a rule that may concern the client and holds, in an index by `who`.
+    package func contains(for request: RuleRequest, below bound: Int, where holds: (Int) -> Bool) -> Bool {
+        if Rules.first(of: others, below: bound, where: holds) != nil { return true }
+        if let client = request.client, clients.first(for: client, below: bound, where: holds) != nil { return true }
+        guard let identity = request.identity else { return false }
+        if let positions = users[identity.name], Rules.first(of: positions, below: bound, where: holds) != nil {
+            return true
+        }
+        return identity.groups.contains { group in
+            groups[group].map { Rules.first(of: $0, below: bound, where: holds) != nil } ?? false
+        }
+    }
+
     /// Among the rules that name the host.
     private func first(named host: DestinationHost, below bound: Int, where holds: (Int) -> Bool) -> Int? {
         var best = hosts.first(for: host, below: bound, where: holds)

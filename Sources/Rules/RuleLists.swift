@@ -65,10 +65,28 @@ package struct ListFile<Content: Sendable & Equatable>: Sendable, Equatable {
     package var file: String
     /// Empty until the file has been read.
     package var content: Content
+    /// Which version of the file `content` is. Nil: unknown, so that the file has to be read again.
+    package var stamp: FileStamp?
 
     package init(_ file: String, _ content: Content) {
         self.file = file
         self.content = content
+    }
+}
+
+/// Tells the versions of a file from one another, without reading it.
+package struct FileStamp: Sendable, Equatable {
+    private let device, inode: UInt64
+    private let size: Int64
+    /// When the content changed, and when anything of the file did, in nanoseconds since 1970.
+    private let modified, changed: Int64
+
+    package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+        self.changed = changed
     }
 }
 

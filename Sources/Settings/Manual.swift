@@ -121,7 +121,8 @@ private let manualTail = """
 
     The file has one value on each line; `#` begins a comment. A list of hosts can have the form of a hosts file, too: names behind `0.0.0.0`,
     `127.0.0.1`, `::` or `::1`. `*` alone is not accepted. Larder reads the file again when it changes, within some seconds. If the new contents have a
-    fault, it says which line, and the earlier contents stay in force. A list of 500,000 hosts takes about 30 MB.
+    fault, it says which line, and the earlier contents stay in force. A list of 500,000 hosts takes about 30 MB. Neither requests nor reloads wait while a file is
+    read, and a reload reads only files that have changed.
 
     ### What is certain, and what is possible
 

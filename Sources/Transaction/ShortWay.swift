@@ -18,6 +18,8 @@ package final class ShortWay: Sendable {
     /// As sent, without the port. The same host in another spelling is decided about in full.
     private let host: [UInt8]
     private let proof: ProvenCredentials?
+    /// Each request proves its identity by itself (Digest).
+    private let needsProof: Bool
     /// Until when the identity of the connection holds. Nil: for ever, or as long as `proof`.
     private let identityEnd: Duration?
     /// The name of the user. Nil if nobody had to prove anything.
@@ -31,16 +33,21 @@ package final class ShortWay: Sendable {
     ///   - request: an allowed one, with the client and the identity of the connection.
     ///   - target: the target of `request`, in the head `bytes`.
     ///   - proof: how the request proved its identity. Nil if it did not have to: nobody must, or the connection has an identity.
+    ///   - needsProof: each request has to prove this identity by itself, and `proof` is nil. Who keeps this checks them.
     ///   - settings: the number of the settings that `access`, `rules` and `limits` belong to. It grows with whatever takes a decision back.
     package init(
         for request: AccessRequest, _ target: RequestTarget, _ bytes: borrowing Span<UInt8>, proof: ProvenCredentials?,
-        settings: UInt64, access: AccessPolicy, rules: CacheRules, limits: LimitPlan = LimitPlan()
+        needsProof: Bool = false, settings: UInt64, access: AccessPolicy, rules: CacheRules,
+        limits: LimitPlan = LimitPlan()
     ) {
         precondition(
             proof == nil || proof?.identity == request.identity, "a proof is of the identity that it is kept for")
+        precondition(proof == nil || !needsProof, "one proof is enough")
         self.settings = settings
         self.proof = proof
-        identityEnd = proof == nil && request.identity?.scope == .connection ? request.identity?.expiry : nil
+        self.needsProof = needsProof
+        identityEnd =
+            proof == nil && !needsProof && request.identity?.scope == .connection ? request.identity?.expiry : nil
         method = request.method
         scheme = target.scheme
         port = target.port
@@ -65,13 +72,15 @@ package final class ShortWay: Sendable {
     /// - Parameters:
     ///   - bytes: the head that the ranges refer to.
     ///   - now: the monotonic clock.
+    ///   - isProven: the request has proven the identity by itself. It counts where this is needed.
     package func concerns(
         _ method: Method, _ target: RequestTarget, _ fields: FieldSection, _ bytes: borrowing Span<UInt8>,
-        settings: UInt64, now: Duration
+        settings: UInt64, now: Duration, isProven: Bool = false
     ) -> Bool {
         guard settings == self.settings, method == self.method, target.scheme == scheme, target.port == port,
             isHost(host, bytes, target.hostRange)
         else { return false }
+        if needsProof { return isProven }
         guard let proof else {
             return !fields.present.contains(.proxyAuthorization) && (identityEnd.map { now < $0 } ?? true)
         }

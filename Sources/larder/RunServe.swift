@@ -127,6 +127,7 @@ private final class Control {
     private let administered: RunningProxy
     private let zonesWithoutDisk: [String]
     private let pacFiles: PACFiles
+    private let lists: ListWatch
     private let reload: () -> ConfigurationReading
     private let manager: ServiceManager
     private let console: Console
@@ -148,6 +149,7 @@ private final class Control {
         self.administered = administered
         self.zonesWithoutDisk = zonesWithoutDisk
         self.pacFiles = pacFiles
+        lists = ListWatch(of: proxy, pacFiles, on: loop)
         self.reload = reload
         self.console = console
     }
@@ -172,7 +174,6 @@ private final class Control {
             [proxy] in proxy.adopt($0, for: $1)
         }
         authentication.start()
-        let lists = ListWatch(of: proxy, pacFiles, on: loop)
         lists.start()
         loop.run()
         lists.stop()
@@ -227,7 +228,7 @@ private final class Control {
         loop.timers.schedule(timer, after: .milliseconds(100))
     }
 
-    /// Reads the configuration again. It takes effect when the PAC files that it fetches have come.
+    /// Reads the configuration again. It takes effect when the PAC files that it fetches have come, and the lists of its rules have been read.
     private func reloadConfiguration() {
         manager.reloading()
         var reading = reload()
@@ -243,24 +244,33 @@ private final class Control {
         pacFiles.expedite()
         let (number, control, inbox) = (reloadCount, Handle(self), loop.inbox)
         pacFiles.prefetch(for: configuration) { answers in
-            inbox.post { control.value?.adopt(number, answers) }
+            inbox.post { control.value?.readLists(number, answers) }
         }
     }
 
-    /// Puts the whole new configuration into effect, or keeps the old one and prints why.
-    private func adopt(_ number: UInt64, _ answers: [PACSource: PACDownload.Answer]) {
+    private func readLists(_ number: UInt64, _ answers: [PACSource: PACDownload.Answer]) {
         // Another reload has begun since.
+        guard let access = pending?.configuration.access, pending?.number == number else { return }
+        lists.read(access) { [unowned self] in adopt(number, answers, $0) }
+    }
+
+    /// Puts the whole new configuration into effect, or keeps the old one and prints why.
+    private func adopt(
+        _ number: UInt64, _ answers: [PACSource: PACDownload.Answer], _ access: Result<ReadAccess, ProvisioningFault>
+    ) {
         guard let (_, configuration, reading) = pending, pending?.number == number else { return }
         pending = nil
         defer { sayReady() }
         pacFiles.keep(answers)
         do throws(ProvisioningFault) {
             if configuration.hasSecrets { hideMemory(console) }
-            let snapshot = try makeSnapshot(configuration, pacFiles, after: proxy.snapshot)
-            for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
+            let earlier = proxy.snapshot
+            let snapshot = try makeSnapshot(configuration, pacFiles, access: try access.get(), after: earlier)
+            for change in changesNeedingRestart(from: earlier.configuration, to: configuration) {
                 console.error("larder: warning: \(change) changed, which takes effect at the next start")
             }
             proxy.adopt(snapshot)
+            lists.retire(earlier)
             Diagnostics.configure(configuration.log)
             Diagnostics.info("the configuration of \(reading.name) is in force")
         } catch {

@@ -66,3 +66,18 @@ struct NegotiateTests {
         }
     }
 }
+
+@Suite("A keytab that cannot be used")
+struct MissingKeytabTests {
+    @Test func `it is said at the start and by check, and Larder serves`() async throws {
+        try await Workplace.with { place in
+            let keytab = place.path("http.keytab")
+            let larder = try await Larder.start(
+                in: place, access: "access: { authentication: { negotiate: { keytab: \(keytab) } } }")
+            let said = "access.authentication.negotiate.keytab: \(keytab): No such file or directory"
+            #expect(larder.child.errors.contains(said), "\(larder.child.errors)")
+            let checked = try await larder.command("check")
+            #expect(checked.status == 0 && checked.err.contains(said), "\(checked)")
+        }
+    }
+}

@@ -1,4 +1,5 @@
 import EventLoop
+import Foundation
 import Provisioning
 import Testing
 
@@ -45,6 +46,28 @@ struct ProvisioningFaultTests {
         } catch {
             #expect("\(reading.problem(error))".hasPrefix(row.fault), "\(reading.problem(error))")
         }
+    }
+
+    static let keytabs: [(content: String?, said: String)] = [
+        (nil, "http.keytab: \(systemErrorText(2)); requests with a token of Negotiate get 503 until it can be used"),
+        ("", "requests with a token of Negotiate get 503 until it can be used"),
+        ("no keytab", "requests with a token of Negotiate get 503 until it can be used"),
+    ]
+    @Test(arguments: keytabs) func `check warns of a keytab that cannot be used`(
+        _ row: (content: String?, said: String)
+    ) throws {
+        let path = NSTemporaryDirectory() + "larder-keytab-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        if let content = row.content {
+            try content.write(toFile: "\(path)/http.keytab", atomically: false, encoding: .utf8)
+        }
+        let text = "access:\n  authentication:\n    negotiate:\n      keytab: \(path)/http.keytab\n"
+        var reading = readConfiguration(text: Array(text.utf8), name: "x.yaml")
+        reading.checkAuthentication()
+        #expect(reading.configuration != nil, "\(reading.errors)")
+        let warning = try #require(reading.warnings.first { $0.key == "access.authentication.negotiate.keytab" })
+        #expect(warning.line == 4 && warning.description.contains(row.said), "\(warning)")
     }
 
     @Test func `what is no YAML and what is not there are errors of the reading`() {

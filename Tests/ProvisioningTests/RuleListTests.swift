@@ -36,6 +36,45 @@ struct NamedListTests {
         #expect(access.rules[1].conditions.hostLists[0].content.contains(host))
     }
 
+    @Test func `a list that has not changed is not read again`() throws {
+        let path = try directory(["hosts": "a.example\n", "nets": "10.0.0.0/8\n"])
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let rules = reading(
+            "deny: { host: { file: \(path)/hosts }, client: { file: \(path)/nets } }",
+            "deny: { host: { file: \(path)/hosts } }")
+        let access = try #require(rules.configuration?.access)
+        // Files that changed a moment ago may change once more without a difference that anybody sees. So this is later.
+        let now = try seconds(of: "\(path)/hosts") + 10
+        var first = ListReading(now: now)
+        let known = try first.filled(access)
+        #expect(first.filesRead == ["\(path)/hosts", "\(path)/nets"])
+        var second = ListReading(after: known, now: now)
+        #expect(try second.filled(access) == known)
+        #expect(second.filesRead == [])
+        // The same size, and other names.
+        try "b.example\n".write(toFile: "\(path)/hosts", atomically: true, encoding: .utf8)
+        var third = ListReading(after: known, now: now)
+        let changed = try third.filled(access)
+        #expect(third.filesRead == ["\(path)/hosts"])
+        for rule in changed.rules {
+            let content = rule.conditions.hostLists[0].content
+            #expect(content.contains(try #require(DestinationHost(Array("b.example".utf8)))))
+            #expect(!content.contains(try #require(DestinationHost(Array("a.example".utf8)))))
+        }
+        // Right after a change nothing is taken for known.
+        var early = ListReading(now: now - 10)
+        let unsettled = try early.filled(access)
+        var again = ListReading(after: unsettled, now: now)
+        _ = try again.filled(access)
+        #expect(again.filesRead == ["\(path)/hosts", "\(path)/nets"])
+    }
+
+    /// When a file changed last.
+    private func seconds(of path: String) throws -> Int {
+        let date = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+        return Int(try #require(date).timeIntervalSince1970)
+    }
+
     @Test func `a fault names rule, file and line`() throws {
         let path = try directory(["hosts": "a.example\nhttp://b.example\n"])
         defer { try? FileManager.default.removeItem(atPath: path) }

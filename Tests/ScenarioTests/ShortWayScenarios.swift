@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import Foundation
 import Passwords
 import Rules
@@ -89,6 +90,97 @@ struct ShortWayScenarios {
             for _ in 0..<2 { try client.get("/a") }
             #expect(try client.get("/a").cacheStatus.contains("ttl=3") == true)
             try s.expect(.hitsByEarlierDecision, 1)
+        }
+    }
+
+    /// The lines of a session of Digest.
+    private static func authorization(_ session: inout DigestSession, _ uri: String = "/a") throws -> String {
+        let sent = try session.authorization(
+            for: DigestRequest(method: Array("GET".utf8), uri: Array(uri.utf8)), clientNonce: Array("c".utf8),
+            using: OpenSSLHashing())
+        return "Proxy-Authorization: \(String(decoding: sent.value, as: UTF8.self))"
+    }
+
+    private static func digestSecrets(_ names: [String]) throws -> String {
+        try names.map { name in
+            let secret = try digestSecret(
+                user: Array(name.utf8), realm: Array("larder".utf8), password: Array("secret".utf8), .sha256,
+                using: OpenSSLHashing())
+            return "\(name):larder:SHA-256:\(String(decoding: secret.bytes, as: UTF8.self))\n"
+        }.joined()
+    }
+
+    /// Plays with a client that has the challenge.
+    private func withDigest(_ play: (Scenario, ScriptedClient, inout DigestSession) throws -> Void) throws {
+        try scenario({ configuration, files in
+            configuration.access.authentication.digest.usersFile = try files.write(
+                "users.digest", Self.digestSecrets(["ann"]))
+        }) { s in
+            let client = try s.client()
+            let challenge = try #require(try client.get("/a")["Proxy-Authenticate"])
+            let read = try #require(parseChallenges([Array(challenge.utf8)[...]]).first.flatMap { DigestChallenge($0) })
+            var session = try DigestSession(read, user: "ann", password: Secret("secret"))
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "stored")
+            for _ in 0..<2 { try client.get("/a", Self.authorization(&session)) }
+            try s.expect(.hitsByEarlierDecision, 0)
+            try play(s, client, &session)
+        }
+    }
+
+    @Test func `a hit with Digest proves itself, and its answer does`() throws {
+        try withDigest { s, client, session in
+            for count in 1...3 {
+                let sent = try session.authorization(
+                    for: DigestRequest(method: Array("GET".utf8), uri: Array("/a".utf8)),
+                    clientNonce: Array("c\(count)".utf8), using: OpenSSLHashing())
+                let answer = try client.get("/a", "Proxy-Authorization: \(String(decoding: sent.value, as: UTF8.self))")
+                #expect(answer.text == "stored")
+                let information = try #require(
+                    answer["Proxy-Authentication-Info"].flatMap { AuthenticationInfo(Array($0.utf8)[...]) })
+                #expect(try sent.proof(in: information, using: OpenSSLHashing()) == .right)
+                try s.expect(.hitsByEarlierDecision, UInt64(count))
+            }
+            #expect(try s.logLines().suffix(3).allSatisfy { $0.contains(#""user":"ann""#) })
+        }
+    }
+
+    @Test func `a digest is accepted once, and a wrong one never`() throws {
+        try withDigest { s, client, session in
+            let (first, second) = (try Self.authorization(&session), try Self.authorization(&session))
+            #expect(try client.get("/a", first).text == "stored")
+            try s.expect(.hitsByEarlierDecision, 1)
+            let again = try client.get("/a", first)
+            #expect(again.status == 407 && again["Proxy-Authenticate"]?.contains("stale=true") == true)
+            #expect(try client.get("/b", second).status == 407, "it is for another target")
+            #expect(try client.get("/a", second.replacing("nc=00000004", with: "nc=00000005")).status == 407)
+            #expect(try client.get("/a").status == 407)
+            try s.expect(.hitsByEarlierDecision, 1)
+            // The next ones are of the same nonce.
+            for _ in 0..<2 { #expect(try client.get("/a", Self.authorization(&session)).text == "stored") }
+            #expect(s.count(.hitsByEarlierDecision) > 1)
+        }
+    }
+
+    @Test func `a miss behind hits with Digest uses its count once`() throws {
+        try withDigest { s, client, session in
+            s.origin.expects("GET /b").replies(200, "Cache-Control: max-age=60", body: "other")
+            #expect(try client.get("/b", Self.authorization(&session, "/b")).text == "other")
+            #expect(try client.get("/b", Self.authorization(&session, "/b")).text == "other")
+            try s.expect(.hitsByEarlierDecision, 1)
+        }
+    }
+
+    @Test func `a user of Digest who is removed is refused on the connection that knows him`() throws {
+        try withDigest { s, client, session in
+            #expect(try client.get("/a", Self.authorization(&session)).text == "stored")
+            try s.adopt { configuration, files in
+                configuration.access.authentication.digest.usersFile = try files.write(
+                    "other.digest", Self.digestSecrets(["bob"]))
+            }
+            try s.eventually("ann is refused") {
+                let sent = try Self.authorization(&session)
+                return try client.get("/a", sent).status == 407
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 #pragma once
 /* OpenSSL's macros as functions. No logic here. */
+#include <stddef.h>
 #include <stdint.h>
 
 struct ssl_st;
@@ -41,3 +42,14 @@ unsigned long clarder_name_flags(void);
 /* A new P-256 key in the representation of OpenSSL 1.1: X509_set_pubkey(3) takes 7 us with it, and 400 us with a key
    of a provider, which it encodes and decodes. NULL if it could not be made. */
 struct evp_pkey_st *clarder_new_p256_key(void);
+
+/* A hash in parts, by the functions of OpenSSL 1.1: those of 3.0 allocate for each. Memory can be copied. `kind` is that of CLARDER_HASH_. */
+struct clarder_hash {
+    uint64_t words[28];
+    int kind;
+};
+enum { CLARDER_HASH_MD5, CLARDER_HASH_SHA256, CLARDER_HASH_SHA512_256 };
+void clarder_hash_begin(struct clarder_hash *hash, int kind);
+void clarder_hash_add(struct clarder_hash *hash, const void *bytes, size_t count);
+/* Writes 16 bytes for MD5, and 32 for the others. */
+void clarder_hash_end(struct clarder_hash *hash, unsigned char *bytes);

@@ -46,9 +46,12 @@ extension ClientConnection {
     }
 
     /// Serves a fresh response of the default zone as it is stored. Returns false if it takes the longer path, and writes nothing then.
+    ///
+    /// - Parameter logIn: who has found the request proven. The answer has a proof of its own then. Nil if nobody had to.
     @inline(__always)
     private func serve(
-        _ record: StoredResponse, age: Seconds, ttl: Seconds, _ method: Method, _ bytes: UnsafeBufferPointer<UInt8>
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, _ method: Method, _ bytes: UnsafeBufferPointer<UInt8>,
+        provenBy logIn: DigestLogIn? = nil
     ) -> Bool {
         let body = record.body
         guard body.isComplete,
@@ -56,13 +59,16 @@ extension ClientConnection {
         else { return false }
         let zone = worker.zones[0]
         if body.isResident || method == .head {
+            if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
             zone.tier.touch(record)
-            unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
+            unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes, logIn)
             return true
         }
         guard let body = unsafe bodyFromDisk(record, zone) else { return false }
+        // Nothing can go wrong any more: a count is used up by an answer.
+        if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
         zone.tier.touch(record)
-        unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes)
+        unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes, logIn)
         return true
     }
 
@@ -73,11 +79,13 @@ extension ClientConnection {
     private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by way: ShortWay) {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
+        let logIn = shortWayLogIn
         guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isAdmitted,
             pins == nil,
             unsafe way.concerns(
                 method, scratch.pointee.requestHead.target, scratch.pointee.requestHead.fields, bytes.span,
-                settings: scratch.pointee.settingsNumber, now: worker.uptime),
+                settings: scratch.pointee.settingsNumber, now: worker.uptime,
+                isProven: logIn?.isProven(scratch.pointee.requestHead, bytes.span, now: worker.uptime) ?? false),
             let handling = unsafe way.handling(of: scratch.pointee.requestHead.target, bytes.span)
         else { return unsafe answerUncommonRequest(bytes) }
         closing = reasonToClose
@@ -97,7 +105,9 @@ extension ClientConnection {
             else {
                 return unsafe answerUncommonRequest(bytes)
             }
-            if unsafe serve(record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes) {
+            if unsafe serve(
+                record, age: record.terms.currentAge(worker.wallTime), ttl: ttl, method, bytes, provenBy: logIn)
+            {
                 limits?.payBrief(
                     bytes: length, now: worker.loop.now.nanoseconds, wall: worker.wallTime.secondsSinceEpoch)
                 // The rest is sent when the socket has room; until then the request is under way.
@@ -129,11 +139,17 @@ extension ClientConnection {
             return
         }
         var proof: ProvenCredentials?
+        shortWayLogIn = nil
         if context.identity == nil, snapshot.requiresIdentity || request.identity != nil {
             guard let identity = request.identity,
                 worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
-            if let value = request.fields.first(.proxyAuthorization) {
+            if identity.scheme == .digest {
+                shortWayLogIn = request.fields.first(.proxyAuthorization).flatMap {
+                    DigestLogIn($0, of: identity, snapshot, now: worker.uptime)
+                }
+                guard shortWayLogIn != nil else { return }
+            } else if let value = request.fields.first(.proxyAuthorization) {
                 proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
                 guard proof != nil else { return }
             } else if identity.scope == .request {
@@ -143,8 +159,9 @@ extension ClientConnection {
             return
         }
         shortWay = ShortWay(
-            for: request.access, head.target, bytes.span, proof: proof, settings: settings, access: snapshot.access,
-            rules: snapshot.cacheRules, limits: snapshot.limitPlan)
+            for: request.access, head.target, bytes.span, proof: proof,
+            needsProof: shortWayLogIn != nil, settings: settings, access: snapshot.access, rules: snapshot.cacheRules,
+            limits: snapshot.limitPlan)
         shortWayLimits = worker.limits(ofOthersLike: request, snapshot)
     }
 
@@ -275,9 +292,9 @@ extension ClientConnection {
     /// Writes a hit whose body lies in the worker's disk buffer.
     private func writeHit(
         _ record: StoredResponse, _ body: UnsafeRawBufferPointer, age: Seconds, ttl: Seconds,
-        request: UnsafeBufferPointer<UInt8>
+        request: UnsafeBufferPointer<UInt8>, _ logIn: DigestLogIn?
     ) {
-        let headBytes = beginHit(record, age: age, ttl: ttl, length: body.count).count
+        let headBytes = beginHit(record, age: age, ttl: ttl, length: body.count, logIn).count
         let vectors = unsafe worker.vectors
         unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
         unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: body.baseAddress), iov_len: body.count)
@@ -286,12 +303,18 @@ extension ClientConnection {
     }
 
     /// Writes the head into the worker's output buffer.
-    private func beginHit(_ record: StoredResponse, age: Seconds, ttl: Seconds, length: Int) -> OutputCursor {
+    private func beginHit(
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, length: Int, _ logIn: DigestLogIn?
+    ) -> OutputCursor {
         var out = unsafe OutputCursor(worker.outBuffer)
         out.append(record.head)
         out.append(decimal: age.count)
         out.append("\r\nCache-Status: larder; hit; ttl=")
         out.append(decimal: ttl.count)
+        if let logIn {
+            out.append("\r\nProxy-Authentication-Info: ")
+            out.append(logIn.information)
+        }
         out.append(persists ? "\r\n\r\n" : "\r\nConnection: close\r\n\r\n")
         worker.counters.add(.hits)
         account.status = record.cached.status
@@ -303,11 +326,12 @@ extension ClientConnection {
     /// Writes head and body of a complete stored response with one system call.
     @inline(__always)
     private func writeHit(
-        _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>,
+        _ logIn: DigestLogIn?
     ) {
         let body = record.body
         let length = isHead ? 0 : body.length
-        var out = beginHit(record, age: age, ttl: ttl, length: length)
+        var out = beginHit(record, age: age, ttl: ttl, length: length, logIn)
         let headBytes = out.count
         let sent: IOResult
         if length <= ClientConnection.copiedBodyMax {

@@ -100,6 +100,12 @@ final class ClientConnection: TimedObject {
         _modify { yield unsafe &uncheckedShortWayLimits }
     }
     @exclusivity(unchecked) private var uncheckedShortWayLimits: RequestLimits?
+    /// Checks requests that take `shortWay`, where each proves by itself who sends it. Nil elsewhere.
+    var shortWayLogIn: DigestLogIn? {
+        _read { yield unsafe uncheckedShortWayLogIn }
+        _modify { yield unsafe &uncheckedShortWayLogIn }
+    }
+    @exclusivity(unchecked) private var uncheckedShortWayLogIn: DigestLogIn?
     /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
     var limits: HeldLimits?
     /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.

@@ -65,7 +65,11 @@ extension Exchange: LinkOpenerOwner {
 
     /// The answer that gives the client its tunnel.
     private func greeting(detail: StaticString) -> [UInt8] {
-        var head = Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; \(detail)\r\n\r\n".utf8)
+        var head: [UInt8] = []
+        head.reserveCapacity(128)
+        head.append("HTTP/1.1 200 Connection established\r\nCache-Status: larder; ")
+        head.append(detail)
+        head.append("\r\n\r\n")
         stream.authenticationReply?.insert(intoHeadAt: 0, of: &head)
         return stream.tunnelGreeting(head)
     }

@@ -16,6 +16,20 @@ package struct OpenSSLHashing: Hashing {
     }
 }
 
+/// The hashes of Digest, computed in place by OpenSSL.
+struct OpenSSLRunningHash: RunningHash {
+    private var state: HashState
+
+    init?(_ algorithm: HashAlgorithm) {
+        guard let state = HashState(algorithm.function) else { return nil }
+        self.state = state
+    }
+
+    mutating func add(_ bytes: borrowing Span<UInt8>) { state.add(bytes) }
+
+    mutating func finish(into hash: inout HashBytes) { state.finish(into: &hash) }
+}
+
 extension HashAlgorithm {
     fileprivate var function: HashFunction {
         switch self {

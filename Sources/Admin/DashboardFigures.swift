@@ -14,6 +14,7 @@ let dashboardFigures: String = {
         $0.figures("disk", diskFigures)
         $0.figures("workers", workerFigures)
         $0.figures("ecosystems", ecosystemFigures)
+        $0.figures("limit_rules", limitRuleFigures)
     }
     return String(decoding: json.bytes, as: UTF8.self)
 }()

@@ -104,6 +104,8 @@ private let dashboardBody = """
         <table id="unverified-origins"></table></section>
       <section class="card most" id="limits-card" hidden><div class="title"><h2>Limits of the rate</h2></div>
         <table id="bandwidth-limits"></table></section>
+      <section class="card all" id="limit-rules-card" hidden><div class="title"><h2>Limits of clients, users and groups</h2></div>
+        <table id="limit-rules"></table></section>
       <section class="card most" id="origins-card" hidden><div class="title"><h2>Origins that do not accept connections</h2></div>
         <table id="origins-down"></table></section>
       <section class="card most" id="proxies-card" hidden><div class="title"><h2>Next proxies</h2></div>

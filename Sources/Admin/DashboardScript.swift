@@ -156,6 +156,7 @@ let dashboardScript = #"""
       drawPACFiles(s.pac_files);
       drawOriginsDown(s.origins_down);
       drawBandwidthLimits(s.bandwidth_limits);
+      drawLimitRules(s.limit_rules);
       drawUnverified(s.unverified_origins);
       drawCredentials(s.credentials);
       drawJars(s.cookie_jars);
@@ -223,6 +224,12 @@ let dashboardScript = #"""
       byId("limits-card").hidden = !limits.length;
       byId("bandwidth-limits").replaceChildren(row(["limit", "rate", "last 5 s", "under way"], "th"),
         ...limits.map(l => row([l.limit, size(l.rate) + "/s", size(l.average) + "/s", l.flows])));
+    }
+
+    function drawLimitRules(rules) {
+      byId("limit-rules-card").hidden = !rules.length;
+      byId("limit-rules").replaceChildren(row(["rule", ...figures.limit_rules.map(f => f.label)], "th"),
+        ...rules.map(r => row([r.name, ...figures.limit_rules.map(f => units[f.unit](r[f.name]))])));
     }
 
     function drawOriginsDown(origins) {

@@ -109,6 +109,10 @@ package final class RunningProxy: AdministeredProxy {
                     limit: "\(usage.bound)", rate: $0, average: usage.average, flows: usage.flows)
             }
         }.sorted { ($1.average, $0.limit) < ($0.average, $1.limit) }.prefix(RunningProxy.refusalsShownMax).map { $0 }
+        let limitRules = proxy.snapshot.limitPlan.rules.filter { $0.shares == nil }.map(\.name)
+        result.limitRules = zip(limitRules, proxy.shared.limits.uses(of: limitRules)).map {
+            Statistics.LimitRuleFigures(name: $0, use: $1)
+        }
         result.limitBuckets = proxy.shared.limits.accounts.map { $0.usage(nil, now: 0) }
             .sorted { ($1.refused, $1.bytes) < ($0.refused, $0.bytes) }.prefix(RunningProxy.refusalsShownMax).map {
                 Statistics.LimitBucketUsage(

@@ -12,6 +12,7 @@ func statisticsTable(_ stats: JSONValue) -> String {
         if section == .bytes { table.ecosystems(stats["ecosystems"]?.elements ?? []) }
         if section == .memory { table.zones(stats["zones"]?.elements ?? []) }
     }
+    table.limitRules(stats["limit_rules"]?.elements ?? [])
     table.learning(stats["learning"]?.elements ?? [])
     return table.text
 }
@@ -38,6 +39,10 @@ private struct Table {
         for ecosystem in ecosystems {
             section("Recipe \(ecosystem["name"]?.text ?? "?")", ecosystemFigures, ecosystem)
         }
+    }
+
+    mutating func limitRules(_ rules: [JSONValue]) {
+        for rule in rules { section("Limit \(rule["name"]?.text ?? "?")", limitRuleFigures, rule) }
     }
 
     mutating func zones(_ zones: [JSONValue]) {

@@ -205,6 +205,37 @@ struct StatisticsJSONTests {
         #expect(list?[0]["flows"] == .integer(3))
     }
 
+    @Test func `each rule of limits has its figures, in all three forms`() throws {
+        var statistics = Statistics()
+        var use = LimitRuleUse()
+        (use.refusedRequests, use.refusedConcurrent, use.refusedBudget, use.refusedSize) = (1, 2, 3, 4)
+        (use.refusedConnections, use.delayed, use.bytes, use.buckets) = (5, 6, 7000, 8)
+        (use.underWay, use.connections) = (9, 10)
+        statistics.limitRules = [.init(name: "each", use: use)]
+        let stats = try JSONValue(parsing: statistics.json())
+        let rule = stats["limit_rules"]?.elements?.first
+        #expect(rule?["name"] == .string("each"))
+        let metrics = String(decoding: statistics.prometheus(), as: UTF8.self)
+        let table = statisticsTable(stats).split(separator: "\n").map {
+            $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+        }
+        for (name, metric, line, value) in [
+            ("refused_requests", "refused_requests_total", "too many requests 1", 1),
+            ("refused_concurrent", "refused_concurrent_total", "too many under way 2", 2),
+            ("refused_budget", "refused_budget_total", "budget spent 3", 3),
+            ("refused_size", "refused_size_total", "too long 4", 4),
+            ("refused_connections", "refused_connections_total", "too many connections 5", 5),
+            ("delayed", "delayed_total", "delayed 6", 6), ("bytes", "bytes_total", "bytes 6.8 KiB", 7000),
+            ("buckets", "buckets", "buckets 8", 8), ("under_way", "under_way", "under way 9", 9),
+            ("connections", "connections", "connections 10", 10),
+        ] as [(String, String, String, Int64)] {
+            #expect(rule?[name] == .integer(value), "\(name)")
+            #expect(metrics.contains("\nlarder_limit_\(metric){rule=\"each\"} \(value)\n"), "\(metric)")
+            #expect(table.contains(line), "\(line)")
+        }
+        #expect(table.contains("Limit each"))
+    }
+
     @Test func `each recipe has its line, in all three forms`() throws {
         var statistics = Statistics()
         var counts = EcosystemCounts()

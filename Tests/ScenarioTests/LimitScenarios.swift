@@ -379,6 +379,67 @@ import Testing
         }
     }
 
+    // MARK: figures
+
+    @Test func `each rule counts what it refuses and delays, by its figures`() throws {
+        let terms: [(name: String, terms: LimitTerms)] = [
+            ("rate", Self.few(1)), ("places", LimitTerms(concurrent: 1)), ("size", LimitTerms(requestBody: 3)),
+            ("spent", LimitTerms(budget: ByteBudget(1, every: .day))), ("line", LimitTerms(bandwidth: 1_000_000)),
+        ]
+        let rules = terms.map { name, terms in
+            Self.rule(name, terms) { $0.paths = [PathPattern("/\(name)*")!] }
+        }
+        try scenario({ configuration, files in
+            configuration.limitPlan = LimitPlan(
+                rules + [
+                    Self.rule("unused", Self.few(9)) { $0.paths = [PathPattern("/unused")!] },
+                    Self.rule("shared", shares: "rate", Self.few(1)) { $0.paths = [PathPattern("/shared")!] },
+                    Self.rule("doors", LimitTerms(connections: 3)),
+                ])
+        }) { s in
+            let client = try s.client()
+            for path in ["/rate", "/spent"] {
+                s.origin.expects("GET \(path)").replies(200, Self.stored, body: "abc")
+                #expect(try [client.get(path).status, client.get(path).status] == [200, 429], "\(path)")
+            }
+            #expect(try client.get("/shared").status == 429)
+            #expect(try s.client().request("POST", "/size", body: "four").status == 413)
+            s.origin.expects("GET /line").replies(200, Self.stored, body: Self.body)
+            #expect(try client.get("/line").text == Self.body)
+            let (asked, go) = (Gate("asked"), Gate("go"))
+            s.origin.expects("GET /places").opens(asked).waits(for: go).replies(200, body: "abc")
+            let other = try s.client()
+            try other.ask("GET", "/places")
+            try asked.wait()
+            #expect(try client.get("/places/more").status == 429)
+            try s.eventually("the connection that was closed is gone") {
+                try rule("doors", s, "connections") == 2
+            }
+            let third = try s.client()
+            #expect(try third.get("/rate").status == 429)
+            try s.client().expectClosed()
+
+            #expect(try rule("places", s, "under_way") == 1)
+            go.open()
+            #expect(try other.response().text == "abc")
+            for (name, member, value) in [
+                ("rate", "refused_requests", 3), ("rate", "buckets", 1), ("spent", "refused_budget", 1),
+                ("spent", "bytes", 3), ("size", "refused_size", 1), ("line", "delayed", 1),
+                ("line", "bytes", Int64(Self.body.utf8.count)), ("places", "refused_concurrent", 1),
+                ("doors", "refused_connections", 1), ("doors", "connections", 3), ("unused", "buckets", 0),
+            ] as [(String, String, Int64)] {
+                #expect(try rule(name, s, member) == value, "\(name): \(member)")
+            }
+            #expect(try s.stats()["limit_rules"]?.elements?.count == 7, "a rule with the buckets of another has none")
+            withExtendedLifetime(third) {}
+        }
+    }
+
+    /// A member of the figures of a rule.
+    private func rule(_ name: String, _ s: Scenario, _ member: String) throws -> Int64? {
+        try s.stats()["limit_rules"]?.elements?.first { $0["name"]?.text == name }?[member]?.integer
+    }
+
     // MARK: explain
 
     @Test func `explain shows the limits of a request and their state`() throws {

@@ -35,6 +35,8 @@ extension Statistics {
             json.array { for job in learning { job.write(to: &$0) } }
             json.key("bandwidth_limits")
             json.array { for limit in bandwidthLimits { limit.write(to: &$0) } }
+            json.key("limit_rules")
+            json.array { for rule in limitRules { rule.write(to: &$0) } }
             json.key("limits")
             json.array { for bucket in limitBuckets { bucket.write(to: &$0) } }
             json.key("origins_down")
@@ -72,6 +74,15 @@ extension Statistics.BandwidthLimit {
             $0.member("rate", rate)
             $0.member("average", average)
             $0.member("flows", UInt64(flows))
+        }
+    }
+}
+
+extension Statistics.LimitRuleFigures {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            $0.members(limitRuleFigures, of: use)
         }
     }
 }

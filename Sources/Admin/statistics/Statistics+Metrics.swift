@@ -12,6 +12,9 @@ extension Statistics {
         if !ecosystems.isEmpty {
             metrics.write(ecosystemFigures, prefix: "recipe_", by: "recipe", ecosystems.map { ($0.name, $0.counts) })
         }
+        if !limitRules.isEmpty {
+            metrics.write(limitRuleFigures, prefix: "limit_", by: "rule", limitRules.map { ($0.name, $0.use) })
+        }
         if !pacFiles.isEmpty {
             metrics.write(pacFileFigures, prefix: "pac_file_", by: "path", pacFiles.map { ($0.path, $0) })
         }

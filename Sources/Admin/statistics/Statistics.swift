@@ -33,6 +33,8 @@ package struct Statistics: Sendable, Equatable {
     package var learning: [LearningJob] = []
     /// The limits of the rate that are used, the one with most bytes at the front.
     package var bandwidthLimits: [BandwidthLimit] = []
+    /// The rules of `limits.rules` with buckets of their own, in their order there.
+    package var limitRules: [LimitRuleFigures] = []
     /// Of `limits.rules`.
     package var limitBuckets: [LimitBucketUsage] = []
 
@@ -156,6 +158,16 @@ extension Statistics {
             self.rate = rate
             self.average = average
             self.flows = flows
+        }
+    }
+
+    package struct LimitRuleFigures: Sendable, Equatable {
+        package var name: String
+        package var use: LimitRuleUse
+
+        package init(name: String, use: LimitRuleUse) {
+            self.name = name
+            self.use = use
         }
     }
 

@@ -130,6 +130,11 @@ package func renderStatisticsManual() -> String {
             ])
     text +=
         heading(
+            3, "Rules of limits",
+            "each of `limit_rules`, beside its `name`: the rules of `limits.rules` with buckets of their own ([limits.md](limits.md))")
+        + table(of: limitRuleFigures, prefix: "limit_", by: "rule")
+    text +=
+        heading(
             3, "Limits of clients, users and groups",
             "each of `limits`: the buckets of `limits.rules` that are in use, those with most refusals at the front")
         + table(

@@ -108,6 +108,41 @@ package let ecosystemFigures: [Figure<EcosystemCounts>] = [
         count: \.bytesSaved),
 ]
 
+/// Of each rule of `limits.rules`, beside its `name`.
+package let limitRuleFigures: [Figure<LimitRuleUse>] = [
+    Figure(
+        "refused_requests", .counter("refused_requests"), label: "too many requests",
+        help: "Requests beyond `requests`, the rate of the rule.", count: \.refusedRequests),
+    Figure(
+        "refused_concurrent", .counter("refused_concurrent"), label: "too many under way",
+        help: "Requests beyond `concurrent`.", count: \.refusedConcurrent),
+    Figure(
+        "refused_budget", .counter("refused_budget"), label: "budget spent",
+        help: "Requests whose `budget` was spent.", count: \.refusedBudget),
+    Figure(
+        "refused_size", .counter("refused_size"), label: "too long",
+        help:
+            "Requests that were longer than `request_body` or `request_size`, or whose answer was longer than `response_body`.",
+        count: \.refusedSize),
+    Figure(
+        "refused_connections", .counter("refused_connections"), label: "too many connections",
+        help: "Connections beyond `connections`.", count: \.refusedConnections),
+    Figure(
+        "delayed", .counter("delayed"),
+        help: "Answers and tunnels that had to wait for `bandwidth`, each counted once.", count: \.delayed),
+    Figure(
+        "bytes", .counter("bytes"), unit: .bytes,
+        help: "Bytes of bodies and of tunnels that have ended, towards clients.", count: \.bytes),
+    Figure(
+        "under_way", .gauge("under_way"),
+        help: "Requests and tunnels under way. Counted where the rule has `concurrent`.", count: \.underWay),
+    Figure(
+        "connections", .gauge("connections"),
+        help: "Connections that are open. Counted where the rule has `connections`.",
+        count: \.connections),
+    Figure("buckets", .gauge("buckets"), help: "Buckets in use: clients, users or groups.", count: \.buckets),
+]
+
 /// Of each PAC file, beside its `path`.
 package let pacFileFigures: [Figure<Statistics.PACFile>] = [
     Figure("waiting", .gauge("waiting"), help: "Requests that wait for an answer now.", count: \.waiting),

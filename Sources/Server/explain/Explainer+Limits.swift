@@ -9,7 +9,7 @@ extension Explainer {
         let now = MonotonicTime.read().nanoseconds
         var refusal: Refusal?
         for use in snapshot.limitPlan.uses(for: request.access) {
-            let account = proxy.shared.limits.known(use.bucket) ?? LimitAccount(use.bucket)
+            let account = proxy.shared.limits.known(use.bucket) ?? LimitAccount(use.bucket, LimitTally())
             note(
                 "limits", use.bucket.rule,
                 "\(use.bucket.subject.description): \(account.description(use.terms, now: now))")

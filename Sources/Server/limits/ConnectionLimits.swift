@@ -17,7 +17,7 @@ final class ConnectionLimits: Sendable {
             guard let limit = use.terms.connections else { continue }
             let account = table.account(of: use.bucket, now: now)
             guard account.connect(limit: limit) else {
-                account.noteRefusal()
+                account.noteRefusedConnection()
                 for earlier in taken { earlier.disconnect() }
                 return .failure(ConnectionRefusal(bucket: account.bucket, limit: limit))
             }

@@ -6,6 +6,8 @@ import Synchronization
 /// Times are nanoseconds of the monotonic clock.
 package final class LimitAccount: Sendable {
     package let bucket: LimitBucket
+    /// That of the rule.
+    private let tally: LimitTally
     /// When all tokens are back (`TokenRate`).
     private let full = Atomic<UInt64>(0)
     /// When the next byte is due (`PacedRate`).
@@ -20,7 +22,10 @@ package final class LimitAccount: Sendable {
     /// In seconds since 1970.
     private let windowEnd = Atomic<Int64>(0)
 
-    init(_ bucket: LimitBucket) { self.bucket = bucket }
+    init(_ bucket: LimitBucket, _ tally: LimitTally) {
+        self.bucket = bucket
+        self.tally = tally
+    }
 
     /// Whether a new account would be the same.
     ///
@@ -57,11 +62,19 @@ package final class LimitAccount: Sendable {
     @inline(__always)
     func hasRoom(limit: Int) -> Bool { underWay.load(ordering: .relaxed) < limit }
 
-    func noteRefusal() { refused.wrappingAdd(1, ordering: .relaxed) }
+    func noteRefusal(by figure: LimitExcess.Figure) {
+        refused.wrappingAdd(1, ordering: .relaxed)
+        tally.countRefusal(by: figure)
+    }
 
     // MARK: connections
 
     func connect(limit: Int) -> Bool { LimitAccount.enter(connections, limit: limit) }
+    func noteRefusedConnection() {
+        refused.wrappingAdd(1, ordering: .relaxed)
+        tally.countRefusedConnection()
+    }
+
     func disconnect() { connections.wrappingSubtract(1, ordering: .relaxed) }
 
     private static func enter(_ count: borrowing Atomic<Int>, limit: Int) -> Bool {
@@ -98,6 +111,9 @@ package final class LimitAccount: Sendable {
 
     @inline(__always)
     func mayMove(_ rate: PacedRate, now: UInt64) -> Bool { rate.mayMove(due: due.load(ordering: .relaxed), now: now) }
+
+    /// An answer or a tunnel has to wait for its rate.
+    func noteDelay() { tally.countDelay() }
 
     func note(moved count: Int) { moved.wrappingAdd(UInt64(count), ordering: .relaxed) }
 

@@ -9,6 +9,8 @@ import Message
 package final class LimitTable: Sendable {
     private struct State {
         var accounts: [LimitBucket: LimitAccount] = [:]
+        /// By the name of the rule. They stay, so that counters never fall.
+        var tallies: [String: LimitTally] = [:]
         /// Looking for buckets that can be forgotten takes long, so it is done once a second at most.
         var nextSweep: UInt64 = 0
     }
@@ -28,10 +30,17 @@ package final class LimitTable: Sendable {
             if state.accounts.count >= countMax { sweep(&state, now: now) }
             let bucket = state.accounts.count < countMax ? bucket : LimitBucket(rule: bucket.rule, .others)
             if let known = state.accounts[bucket] { return known }
-            let account = LimitAccount(bucket)
+            let account = LimitAccount(bucket, tally(of: bucket.rule, &state))
             state.accounts[bucket] = account
             return account
         }
+    }
+
+    private func tally(of rule: String, _ state: inout State) -> LimitTally {
+        if let known = state.tallies[rule] { return known }
+        let tally = LimitTally()
+        state.tallies[rule] = tally
+        return tally
     }
 
     private func sweep(_ state: inout State, now: UInt64) {
@@ -42,7 +51,11 @@ package final class LimitTable: Sendable {
         for bucket in atRest {
             // Taken out, so that the reference in the table does not count.
             guard var account = state.accounts.removeValue(forKey: bucket) else { continue }
-            if !isKnownUniquelyReferenced(&account) { state.accounts[bucket] = account }
+            guard isKnownUniquelyReferenced(&account) else {
+                state.accounts[bucket] = account
+                continue
+            }
+            tally(of: bucket.rule, &state).keep(bytes: account.usage(nil, now: now).bytes)
         }
     }
 
@@ -54,6 +67,16 @@ package final class LimitTable: Sendable {
     /// Takes what was used of budgets before a restart. Windows that have ended are left out.
     func restore(_ uses: [BudgetUse], wall: Int64) {
         for use in uses.prefix(countMax) where use.windowEnd > wall { account(of: use.bucket, now: 0).restore(use) }
+    }
+
+    /// What rules have refused and delayed, and what is used of their buckets.
+    package func uses(of rules: [String]) -> [LimitRuleUse] {
+        state.withLock { state in
+            var uses: [String: LimitRuleUse] = [:]
+            for rule in rules { uses[rule] = state.tallies[rule]?.use ?? LimitRuleUse() }
+            for (bucket, account) in state.accounts { uses[bucket.rule]?.add(account.usage(nil, now: 0)) }
+            return rules.map { uses[$0] ?? LimitRuleUse() }
+        }
     }
 
     package var accounts: [LimitAccount] { state.withLock { Array($0.accounts.values) } }

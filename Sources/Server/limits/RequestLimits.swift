@@ -39,7 +39,7 @@ final class RequestLimits {
         for (index, share) in shares.enumerated() {
             guard let figure = met(share, now: now, wall: wall) else { continue }
             for earlier in shares[..<index] { giveBack(earlier) }
-            share.account.noteRefusal()
+            share.account.noteRefusal(by: figure.figure)
             return .failure(LimitRefusal(excess: LimitExcess(share.account.bucket, figure.figure, wait: figure.wait)))
         }
         return .success(HeldLimits(self))
@@ -152,7 +152,7 @@ final class RequestLimits {
     }
 
     private func excess(_ figure: LimitExcess.Figure, _ share: Share) -> LimitExcess {
-        share.account.noteRefusal()
+        share.account.noteRefusal(by: figure)
         return LimitExcess(share.account.bucket, figure, wait: nil)
     }
 
@@ -233,11 +233,14 @@ private final class LimitFlow: FlowPacer {
     private let shares: [(account: LimitAccount, rate: PacedRate)]
     /// Another pacer, whose limits hold as well.
     private let other: (any FlowPacer)?
+    /// Whether the flow has had to wait for each of them.
+    private var hasWaited: [Bool]
 
     init(_ shares: [(account: LimitAccount, rate: PacedRate)], beside other: (any FlowPacer)? = nil) {
         precondition(!shares.isEmpty, "a flow without a rate has no pacer")
         self.shares = shares
         self.other = other
+        hasWaited = shares.map { _ in false }
         for share in shares { share.account.beginFlow() }
     }
 
@@ -245,8 +248,12 @@ private final class LimitFlow: FlowPacer {
         let before = other?.reserve(moved: moved, overdrawn: overdrawn, now: now)
         let count = before?.count ?? shares.map { $0.account.quantity($0.rate) }.min() ?? 1
         var from = before?.from ?? now
-        for share in shares {
+        for (index, share) in shares.enumerated() {
             let start = share.account.pay(share.rate, count: count, overdrawn: overdrawn, now: now.nanoseconds)
+            if start > now.nanoseconds, !hasWaited[index] {
+                hasWaited[index] = true
+                share.account.noteDelay()
+            }
             from = max(from, MonotonicTime(nanoseconds: start))
         }
         return (count, from)

@@ -1,3 +1,4 @@
+package import Credentials
 package import Message
 package import Tokens
 
@@ -36,6 +37,8 @@ package struct AuthenticationAttempt: Sendable {
     package let method: [UInt8]
     /// The request target as sent (RFC 9112 §3.2).
     package let target: [UInt8]
+    /// Known where `Authenticator.coverBody` says that it is covered, if it is not too long.
+    package let body: DigestBody
     /// Nil for a client of a Unix socket.
     package let client: IPAddress?
     /// The monotonic clock.
@@ -44,12 +47,13 @@ package struct AuthenticationAttempt: Sendable {
     package let wallTime: WallTime
 
     package init(
-        credentials: [UInt8]?, method: [UInt8] = [], target: [UInt8] = [], client: IPAddress?, now: Duration,
-        wallTime: WallTime = WallTime(secondsSinceEpoch: 0)
+        credentials: [UInt8]?, method: [UInt8] = [], target: [UInt8] = [], body: DigestBody = .unknown,
+        client: IPAddress?, now: Duration, wallTime: WallTime = WallTime(secondsSinceEpoch: 0)
     ) {
         self.credentials = credentials
         self.method = method
         self.target = target
+        self.body = body
         self.client = client
         self.now = now
         self.wallTime = wallTime
@@ -58,7 +62,8 @@ package struct AuthenticationAttempt: Sendable {
     /// The same attempt later: an answer took its time.
     package func at(_ now: Duration) -> AuthenticationAttempt {
         AuthenticationAttempt(
-            credentials: credentials, method: method, target: target, client: client, now: now, wallTime: wallTime)
+            credentials: credentials, method: method, target: target, body: body, client: client, now: now,
+            wallTime: wallTime)
     }
 }
 
@@ -88,6 +93,8 @@ package enum AuthenticationFailure: Sendable, Equatable {
     case wrong
     /// The client knows its secret, but has to send its request again with the new challenge (`stale`, RFC 7616 §3.3).
     case stale
+    /// The credentials cover a body that is too long to be read first, or whose length is not known. The client has to send others.
+    case bodyNotCovered
     /// This client failed too often; it has to wait, right or wrong.
     case tooManyFailures
     /// The token is not accepted.

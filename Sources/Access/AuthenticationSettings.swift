@@ -72,6 +72,8 @@ package struct DigestSettings: Sendable, Equatable {
     package var md5 = MD5Offer.needed
     /// How long a nonce can be used.
     package var nonceLifetime: Duration = .seconds(300)
+    /// What digests may cover.
+    package var protection = DigestProtectionOffer.auth
 
     package enum MD5Offer: String, CaseIterable, Sendable {
         /// While a user has no other hash. JDKs take the last challenge, and since 20 refuse MD5: one that nobody needs would keep
@@ -81,6 +83,14 @@ package struct DigestSettings: Sendable, Equatable {
     }
 
     package init() {}
+}
+
+/// `qop` (RFC 7616 §3.3): what the proxy offers a digest to cover beside method and target.
+package enum DigestProtectionOffer: String, Sendable, CaseIterable {
+    /// Nothing.
+    case auth
+    /// The body of the request as well, if the client wants it.
+    case authInt = "auth-int"
 }
 
 /// `access.authentication.bearer` (RFC 6750).

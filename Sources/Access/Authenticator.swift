@@ -73,6 +73,11 @@ package struct Authenticator: Sendable {
         return decision(step, scheme: pending.scheme)
     }
 
+    /// Whether credentials cover the body of their request, which has to be known before they are examined.
+    package func coverBody(_ value: [UInt8]) -> Bool {
+        schemes.contains { ($0 as? DigestScheme)?.coversBody(value) ?? false }
+    }
+
     /// What requests that follow one with Digest are checked with (`DigestScheme.proven`). Nil if they have to be examined.
     package func provenDigest<Hash: RunningHash>(
         _ value: ArraySlice<UInt8>, as identity: Identity, now: Duration, _ hash: Hash.Type

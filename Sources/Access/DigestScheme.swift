@@ -18,14 +18,15 @@ package struct AuthenticationTools: Sendable {
 
 /// The Digest scheme (RFC 7616): the client proves that it knows its password without sending it, and each proof is for one request.
 ///
-/// Only `qop=auth` is offered. `auth-int` would cover the body, which would have to be kept until its last byte has been checked; and a
-/// proof over the body of the answer would have to precede that body.
+/// With `auth-int` a digest covers the body of the request, which the driver reads before, if it is short. The proof of the proxy
+/// (`rspauth`) would have to cover the body of the answer and precede it, so such an answer has none: RFC 7616 §3.5 leaves it to the server.
 package struct DigestScheme: AuthenticationScheme {
     private let realm: [UInt8]
     private let users: DigestFile
     private let groups: GroupsFile
     private let nonces: DigestNonces
     private let opaque: [UInt8]
+    private let protections: [DigestProtection]
     private let hashing: any Hashing
     /// Those that are offered, the strongest first.
     private let algorithms: [HashAlgorithm]
@@ -40,6 +41,7 @@ package struct DigestScheme: AuthenticationScheme {
         self.users = users
         self.groups = groups
         hashing = tools.hashing
+        protections = settings.protection == .authInt ? [.authentication, .integrity] : [.authentication]
         nonces = DigestNonces(tools.nonceHash, lifetime: settings.nonceLifetime, random: tools.random)
         let code = tools.nonceHash.digest(of: realm.span, 0..<realm.count).low
         opaque = hexadecimal((0..<8).map { UInt8(truncatingIfNeeded: code >> UInt64(8 * $0)) })
@@ -77,9 +79,17 @@ package struct DigestScheme: AuthenticationScheme {
     /// A challenge for each algorithm: a client takes the first one that it knows (RFC 7616 §3.7). All have one nonce.
     package func challenges(at now: Duration, after failure: AuthenticationFailure?) -> [[UInt8]] {
         let nonce = nonces.make(at: now)
+        let offered = failure == .bodyNotCovered ? [.authentication] : protections
         return algorithms.map {
-            digestChallengeText(realm: realm, nonce: nonce, opaque: opaque, $0, isStale: failure == .stale)
+            digestChallengeText(realm: realm, nonce: nonce, opaque: opaque, $0, offered, isStale: failure == .stale)
         }
+    }
+
+    /// Whether these are credentials with `auth-int`, and it is offered.
+    func coversBody(_ value: [UInt8]) -> Bool {
+        guard protections.contains(.integrity), case .credentials(let credentials) = DigestCredentials.read(value[...])
+        else { return false }
+        return credentials.protection == .integrity
     }
 
     package func examine(
@@ -113,11 +123,12 @@ package struct DigestScheme: AuthenticationScheme {
         guard mayBeJudged(credentials), DigestScheme.names(credentials.uri.span, attempt.target.span) else {
             return .refused(.missing)
         }
+        if credentials.protection == .integrity, attempt.body == .unknown { return .refused(.bodyNotCovered) }
         let user = user(of: credentials)
         if memory.wait(of: attempt.client, as: user, now: attempt.now) != nil { return .refused(.tooManyFailures) }
         let secret = users.secret(of: user, algorithm)
         let isRight = try credentials.prove(
-            secret ?? DigestScheme.secretOfNobody, method: attempt.method, using: hashing)
+            secret ?? DigestScheme.secretOfNobody, method: attempt.method, body: attempt.body, using: hashing)
         guard isRight, let secret else {
             memory.failed(attempt.client, as: user, now: attempt.now)
             return .refused(.wrong)
@@ -126,16 +137,17 @@ package struct DigestScheme: AuthenticationScheme {
             memory.use(credentials.count, of: nonce, lifetime: nonces.lifetime, now: attempt.now)
         else { return .refused(.stale) }
         memory.succeeded(attempt.client, as: user, now: attempt.now)
-        let information = try credentials.information(
-            secret, next: isOld ? nonces.make(at: attempt.now) : nil, using: hashing)
+        let next = isOld ? nonces.make(at: attempt.now) : nil
+        let information = try credentials.information(secret, next: next, using: hashing)
         return .known(
-            Identity(name: user, scheme: .digest, groups: groups.groups(of: user)), reply: .information(information))
+            Identity(name: user, scheme: .digest, groups: groups.groups(of: user)),
+            reply: information.isEmpty ? nil : .information(information))
     }
 
     /// Whether the credentials answer a challenge of this scheme.
     private func mayBeJudged(_ credentials: DigestCredentials) -> Bool {
         credentials.realm == realm && algorithms.contains(credentials.algorithm.hash)
-            && !credentials.algorithm.isSession && credentials.protection == .authentication
+            && !credentials.algorithm.isSession && protections.contains(credentials.protection)
             && credentials.opaque ?? opaque == opaque
     }
 

@@ -117,13 +117,20 @@ package struct DigestCredentials: Sendable, Equatable {
 
     /// The value of `Proxy-Authentication-Info` (§3.5): proof for the client that this side knows the secret.
     ///
+    /// With `auth-int` the proof would cover the body of the response. Where that is not known, the value has the next nonce alone.
+    ///
     /// - Parameters:
     ///   - body: that of the response, known if the protection is `auth-int`.
     ///   - next: the nonce that the client should use from now on.
+    /// - Returns: empty if there is nothing to say.
     package func information(
         _ secret: Secret, body: DigestBody = .unknown, next: [UInt8]?, using hashing: some Hashing
     ) throws(HashUnavailable) -> [UInt8] {
         var text = AuthorizationText()
+        if protection == .integrity, case .unknown = body {
+            if let next { text.add("nextnonce", quoted: next) }
+            return text.bytes
+        }
         text.add("qop", protectionText)
         text.add("rspauth", quoted: try digest(secret, [], body, hashing))
         text.add("cnonce", quoted: clientNonce)

@@ -238,6 +238,11 @@ enum Settings {
                 "How long a client can use one nonce. It gets another one before, and is not asked for its password again.",
                 example: ["nonce_lifetime: 5m"]),
             Setting(
+                "access.authentication.digest.qop", \.access.authentication.digest.protection,
+                SettingKind<DigestProtectionOffer>.choice, reload: .live,
+                "What a digest may cover. auth-int offers the body of the request too, up to 64 KiB, beside auth.",
+                example: ["qop: auth"]),
+            Setting(
                 "access.authentication.groups", \.access.authentication.groupsFile,
                 SettingKind<String>.path("a file with groups").orLeftOut, reload: .live,
                 "A file with the groups of users, one group: user user per line.",

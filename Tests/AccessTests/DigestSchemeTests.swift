@@ -65,12 +65,13 @@ struct DigestSchemeTests {
         }
 
         mutating func send(
-            _ credentials: [UInt8], target: String = "http://example.org/a", method: String = "GET"
+            _ credentials: [UInt8], target: String = "http://example.org/a", method: String = "GET",
+            body: DigestBody = .unknown
         ) -> AuthenticationStep? {
             scheme.examine(
                 AuthenticationAttempt(
-                    credentials: credentials, method: Array(method.utf8), target: Array(target.utf8), client: client,
-                    now: now), &memory)
+                    credentials: credentials, method: Array(method.utf8), target: Array(target.utf8), body: body,
+                    client: client, now: now), &memory)
         }
 
         mutating func send(target: String = "http://example.org/a") throws -> String {
@@ -254,6 +255,73 @@ struct DigestSchemeTests {
         }
         #expect(Self.shown(play.send(Array("Basic YTpi".utf8))) == "not mine")
         #expect(try play.send().hasPrefix("known"))
+    }
+}
+
+@Suite("RFC 7616 Digest with auth-int")
+struct DigestIntegrityTests {
+    /// A client that uses `auth-int` because nothing else is offered to it.
+    private static func play() throws -> DigestSchemeTests.Play {
+        var play = try DigestSchemeTests.Play { $0.protection = .authInt }
+        let offered = String(decoding: play.scheme.challenges(at: play.now, after: nil)[1], as: UTF8.self)
+        #expect(offered.contains("qop=\"auth, auth-int\""))
+        let challenge = try #require(
+            parseChallenges([Array(offered.replacing("auth, auth-int", with: "auth-int").utf8)[...]]).first.flatMap {
+                DigestChallenge($0)
+            })
+        play.session = try DigestSession(challenge, user: "ann", password: Secret("secret"))
+        return play
+    }
+
+    private static func authorization(
+        _ play: inout DigestSchemeTests.Play, _ body: DigestBody
+    ) throws -> [UInt8] {
+        try play.session.authorization(
+            for: DigestRequest(method: Array("POST".utf8), uri: Array("/a".utf8), body: body),
+            clientNonce: Array("c".utf8), using: OpenSSLHashing()
+        ).value
+    }
+
+    static let rows: [(sent: DigestBody, seen: DigestBody, result: String)] = [
+        (.empty, .empty, "known"), (.content([1, 2, 3]), .content([1, 2, 3]), "known"), (.content([]), .empty, "known"),
+        (.content([1, 2, 3]), .content([1, 2, 4]), "refused wrong"), (.content([1, 2, 3]), .empty, "refused wrong"),
+        (.empty, .content([1]), "refused wrong"), (.content([1, 2, 3]), .unknown, "refused bodyNotCovered"),
+        (.empty, .unknown, "refused bodyNotCovered"),
+    ]
+    @Test(arguments: rows) func `a digest covers the body, and proves nothing without it`(
+        _ row: (sent: DigestBody, seen: DigestBody, result: String)
+    ) throws {
+        var play = try Self.play()
+        let sent = try Self.authorization(&play, row.sent)
+        #expect(DigestSchemeTests.shown(play.send(sent, method: "POST", body: row.seen)).hasPrefix(row.result))
+    }
+
+    @Test func `an answer has no proof, and the next nonce when it is time`() throws {
+        var play = try Self.play()
+        for (age, hasNext) in [(0, false), (250, true)] {
+            play.now = .seconds(100 + age)
+            let sent = try Self.authorization(&play, .content([1]))
+            guard case .known(_, let reply) = play.send(sent, method: "POST", body: .content([1])) else {
+                Issue.record("not let in")
+                return
+            }
+            guard hasNext else {
+                #expect(reply == nil)
+                continue
+            }
+            guard case .information(let value)? = reply else {
+                Issue.record("no nonce")
+                return
+            }
+            let information = try #require(AuthenticationInfo(value[...]))
+            #expect(information.nextNonce != nil && !String(decoding: value, as: UTF8.self).contains("rspauth"))
+        }
+    }
+
+    @Test func `who covers too long a body is offered auth alone`() throws {
+        let play = try Self.play()
+        let offered = play.scheme.challenges(at: play.now, after: .bodyNotCovered)
+        #expect(offered.allSatisfy { String(decoding: $0, as: UTF8.self).contains("qop=\"auth\"") })
     }
 }
 

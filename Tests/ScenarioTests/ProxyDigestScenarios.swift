@@ -97,6 +97,76 @@ struct ProxyDigestScenarios {
         }
     }
 
+    /// Plays with a client that covers bodies.
+    private func withIntegrity(_ play: (Scenario, ScriptedClient, inout DigestSession) throws -> Void) throws {
+        try withUsers({ configuration, _ in configuration.access.authentication.digest.protection = .authInt }) { s in
+            let wire = try s.client()
+            let challenge = try #require(try wire.get("/")["Proxy-Authenticate"])
+            #expect(challenge.contains("qop=\"auth, auth-int\""))
+            let alone = Array(challenge.replacingOccurrences(of: "auth, auth-int", with: "auth-int").utf8)
+            let read = try #require(parseChallenges([alone[...]]).first.flatMap { DigestChallenge($0) })
+            var session = try DigestSession(read, user: "ann", password: Secret("secret"))
+            try play(s, wire, &session)
+        }
+    }
+
+    private func covering(_ session: inout DigestSession, _ body: String, method: String = "POST") throws -> String {
+        let sent = try session.authorization(
+            for: DigestRequest(
+                method: Array(method.utf8), uri: Array("/a".utf8),
+                body: body.isEmpty ? .empty : .content(Array(body.utf8))), clientNonce: Array("c".utf8),
+            using: OpenSSLHashing())
+        return "Proxy-Authorization: \(String(decoding: sent.value, as: UTF8.self))"
+    }
+
+    @Test func `with auth-int a body goes on when it has been proven, and not before`() throws {
+        try withIntegrity { s, wire, session in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: no-store", body: "got")
+            #expect(try wire.get("/a", covering(&session, "", method: "GET")).text == "got")
+            for parts in [["all of it"], ["in ", "two parts"]] {
+                let body = parts.joined()
+                s.origin.expects("POST /a", "!Proxy-Authorization").replies(200, body: "taken")
+                try wire.ask(
+                    "POST", "/a", ["Content-Length: \(body.utf8.count)", try covering(&session, body)])
+                for part in parts { try wire.send(part) }
+                let answer = try wire.response(to: "POST")
+                #expect(answer.text == "taken" && answer["Proxy-Authentication-Info"] == nil, "\(answer)")
+                #expect(s.origin.requests.last?.message.text == body)
+            }
+            // Somebody has changed the body. The origin sees nothing of it.
+            try wire.ask("POST", "/a", ["Content-Length: 5", try covering(&session, "right")])
+            try wire.send("wrong")
+            #expect(try wire.response(to: "POST").status == 407)
+        }
+    }
+
+    @Test func `a client with auth-int that waits for a 100 gets it before its body is proven`() throws {
+        try withIntegrity { s, wire, session in
+            s.origin.expects("POST /a").replies(200, body: "taken")
+            try wire.ask(
+                "POST", "/a", ["Content-Length: 4", "Expect: 100-continue", try covering(&session, "body")])
+            #expect(try wire.head().startLine.contains(" 100 "))
+            try wire.send("body")
+            #expect(try wire.response(to: "POST").text == "taken")
+        }
+    }
+
+    @Test func `a body that is too long for auth-int is asked for with auth`() throws {
+        try withIntegrity { s, wire, session in
+            let long = String(repeating: "x", count: 65_537)
+            try wire.ask(
+                "POST", "/a", ["Content-Length: \(long.utf8.count)", try covering(&session, long)])
+            try wire.send(long)
+            let refused = try wire.response(to: "POST")
+            #expect(refused.status == 407, "\(refused)")
+            #expect(refused["Proxy-Authenticate"]?.contains("qop=\"auth\"") == true, "\(refused)")
+            try wire.ask("POST", "/a", ["Transfer-Encoding: chunked", try covering(&session, "body")])
+            let unknown = try wire.response(to: "POST")
+            #expect(unknown.status == 407, "\(unknown)")
+            #expect(unknown["Proxy-Authenticate"]?.contains("qop=\"auth\"") == true, "\(unknown)")
+        }
+    }
+
     @Test func `a WebSocket has the identity of its handshake`() throws {
         try withUsers { s in
             s.origin.expects("GET /socket", "Upgrade: websocket", "!Proxy-Authorization").sends(

@@ -197,6 +197,9 @@ final class ClientStream {
     func pauseReading() { session.pauseReading() }
     func resumeReading() { session.resumeReading() }
     func uploadSoon() { session.uploadSoon() }
+
+    /// So much of a body can arrive without anybody taking it.
+    var heldBodyBytesMax: UInt64 { UInt64(session.inboundBytesMax) }
 }
 
 extension Worker {

@@ -25,6 +25,9 @@ final class InboundBody {
     /// Decoded bytes that have not been taken.
     var waitingBytes: Int { content.count }
 
+    /// All of the content. Nil if it is not complete, or if some of it has been taken.
+    var wholeContent: [UInt8]? { isWhole && content.count == contentBytes ? content : nil }
+
     /// Decodes bytes from the client.
     ///
     /// - Returns: how many of the bytes belong to the body. After a violation, all of them.

@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import EventLoop
 import Kerberos
 import Message
@@ -23,15 +24,22 @@ enum Authentication {
         _ done: @escaping (Result) -> Void
     ) -> Result {
         guard let authenticator = snapshot.authenticator else { return .refused(.internalError) }
+        let credentials = request.fields.first(.proxyAuthorization).map { Array($0) }
         let attempt = AuthenticationAttempt(
-            credentials: request.fields.first(.proxyAuthorization).map { Array($0) },
-            method: Array(request.methodText), target: Array(request.bytes[request.head.targetRange]),
+            credentials: credentials, method: Array(request.methodText),
+            target: Array(request.bytes[request.head.targetRange]),
+            body: credentials.map(authenticator.coverBody) == true ? coveredBody(of: stream) : .unknown,
             client: request.client, now: worker.uptime, wallTime: worker.wallTime)
         let conversation = Conversation(
             request: request, client: stream.address.connection, worker: worker, snapshot: snapshot,
             authenticator: authenticator, attempt: attempt, done)
         return conversation.carryOut(
             worker.noticingWaits { authenticator.examine(attempt, &worker.credentials) })
+    }
+
+    private static func coveredBody(of stream: ClientStream) -> DigestBody {
+        guard let body = stream.body else { return .empty }
+        return body.wholeContent.map { .content($0) } ?? .unknown
     }
 
     /// Checks the user and the password of a client that speaks SOCKS (RFC 1929), as those of Basic are.
@@ -101,6 +109,10 @@ enum Authentication {
             case .refused(.stale):
                 worker.counters.add(.authenticationStale)
                 request?.challenges = authenticator.challenges(at: attempt.now, after: .stale)
+                return .refused(.authenticationRequired)
+            case .refused(.bodyNotCovered):
+                worker.counters.add(.authenticationFailures)
+                request?.challenges = authenticator.challenges(at: attempt.now, after: .bodyNotCovered)
                 return .refused(.authenticationRequired)
             case .refused(.token(let fault)):
                 worker.counters.add(.authenticationFailures)

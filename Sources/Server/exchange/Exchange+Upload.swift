@@ -18,18 +18,22 @@ extension Exchange {
 
     /// Begins, before the origin has seen anything of the request. A client that waits for a 100 gets it from Larder (RFC 9110 §10.1.1).
     func uploadAtOnce(to fetch: Fetch) {
-        if awaitsContinue {
-            awaitsContinue = false
-            stream.interim { $0 += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
-        }
+        sendContinue()
         upload(to: fetch)
+    }
+
+    /// Has a client send its body that waits for a 100.
+    func sendContinue() {
+        guard awaitsContinue else { return }
+        awaitsContinue = false
+        stream.interim { $0 += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
     }
 
     /// Whether the client must send more of its body now. False while it may still be waiting for 100. A client that has begun without one
     /// (RFC 9110 §10.1.1) waits for nothing.
     var owesBody: Bool {
         guard let body = stream.body, !body.isWhole else { return false }
-        return isUploading && (!awaitsContinue || body.contentBytes > 0) || discardsBody
+        return isUploading && (!awaitsContinue || body.contentBytes > 0) || discardsBody || awaitsCoveredBody
     }
 
     /// The client sent nothing for too long in the middle of its request, or too little. The origin must not take what it has for all of it.
@@ -45,6 +49,7 @@ extension Exchange {
     /// Sends the content that has been received, and pauses the client while the origin is behind.
     func uploadMore() {
         if discardsBody { return discardMore() }
+        if awaitsCoveredBody { return coveredBodyGrew() }
         guard isUploading, let fetch, let body = stream.body else { return }
         do throws(FramingError) {
             var excess: LimitExcess?
@@ -82,6 +87,7 @@ extension Exchange {
 
     private func cancelUpload() {
         isUploading = false
+        if awaitsCoveredBody { waiting = .nothing }
         detachFetch()
     }
 

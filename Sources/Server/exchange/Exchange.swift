@@ -20,6 +20,8 @@ final class Exchange: FetchListener {
     /// What the exchange waits for, with the handle that cancels the wait.
     enum Waiting {
         case nothing
+        /// The credentials cover the body of the request, which is arriving.
+        case coveredBody
         /// The credentials are being checked on another thread.
         case identity
         case addresses(ResolverTicket)
@@ -187,6 +189,12 @@ final class Exchange: FetchListener {
     // MARK: access
 
     private func identify() -> RequestMachine.Action? {
+        if mustAwaitCoveredBody {
+            waiting = .coveredBody
+            sendContinue()
+            stream.uploadSoon()
+            return nil
+        }
         let result = Authentication.check(
             request, of: stream, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
         switch result {
@@ -198,6 +206,30 @@ final class Exchange: FetchListener {
             return machine.on(.identified)
         case .refused(let refusal): return machine.on(.refused(refusal))
         }
+    }
+
+    /// Digest with `auth-int` covers the body. One that is known to be short is awaited; others are refused.
+    private var mustAwaitCoveredBody: Bool {
+        guard let body = stream.body, !body.isWhole, body.violation == nil,
+            case .length(let length) = request.bodyLength,
+            length <= min(Exchange.coveredBodyBytesMax, stream.heldBodyBytesMax),
+            let authenticator = snapshot.authenticator
+        else { return false }
+        return request.fields.first(.proxyAuthorization).map { authenticator.coverBody(Array($0)) } ?? false
+    }
+
+    private static let coveredBodyBytesMax: UInt64 = 64 << 10
+
+    var awaitsCoveredBody: Bool { if case .coveredBody = waiting { true } else { false } }
+
+    /// More of the body has arrived. Goes on when it is whole.
+    func coveredBodyGrew() {
+        guard let body = stream.body, !body.isWhole, body.violation == nil else {
+            waiting = .nothing
+            if let action = identify() { perform(action) }
+            return
+        }
+        stream.resumeReading()
     }
 
     private func identified(_ result: Authentication.Result) {
@@ -454,7 +486,7 @@ final class Exchange: FetchListener {
     private var mayListen: Bool {
         switch waiting {
         case .nothing, .leading, .fetch: true
-        case .identity, .addresses, .disk, .leader, .index, .tunnel: false
+        case .coveredBody, .identity, .addresses, .disk, .leader, .index, .tunnel: false
         }
     }
 
@@ -542,7 +574,7 @@ final class Exchange: FetchListener {
         let left = waiting
         waiting = .nothing
         switch left {
-        case .nothing, .identity, .disk: break
+        case .nothing, .coveredBody, .identity, .disk: break
         case .addresses(let ticket): ticket.cancel()
         case .leading(let transfer): transfer.resolve(.notShared)
         case .leader(let transfer, let ticket, let timer):

@@ -8,7 +8,7 @@ seconds=${1:-60}
 limit="-max_total_time=$seconds"
 [ "$seconds" -eq 0 ] && limit=-runs=0
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -59,6 +59,7 @@ seed FuzzPlaceholders target '/a/\001?k=\001'
 seed FuzzSocks plain '\005\000\005\000\000\001\001\002\003\004\000\120'
 seed FuzzSocks named '\005\002\001\000\005\000\000\003\001a\000\120rest'
 seed FuzzHostsFile plain '# a\n127.0.0.1 localhost A.example. a.example\n::1\tlocalhost\r\n10.0.0.1\n\n x y\n'
+seed FuzzTimeZone utc 'TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4\0\0\0\0\0\0UTC\0TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4\0\0\0\0\0\0UTC\0\nCET-1CEST,M3.5.0,M10.5.0/3\n'
 seed FuzzDNSAnswer address '\201\200\000\001\000\001\000\000\000\000\300\014\000\001\000\001\000\000\000\074\000\004\300\000\002\007'
 seed FuzzDNSAnswer alias '\201\200\000\001\000\002\000\000\000\000\300\014\000\005\000\001\000\000\000\074\000\003\001b\000\001b\000\000\001\000\001\000\000\000\074\000\004\300\000\002\007'
 seed FuzzDNSAnswer cut '\203\200\000\001\000\001\000\000\000\000\300\014\000\034\000\001'

@@ -43,9 +43,10 @@ extension AccessRule {
         outside.paths = []
         outside.methods = []
         outside.schemes = []
-        let times = outside.details.times
+        let (times, zone) = (outside.details.times, outside.details.zone)
         outside.details = DetailConditions()
         outside.details.times = times
+        outside.details.zone = zone
         return outside
     }
 }

@@ -11,6 +11,8 @@ package struct AccessRule: Sendable, Equatable {
     package var tunnel: TunnelProtocols?
     /// The profile that the rule is made from, or stands for until the configuration has been loaded.
     package var profile: AccessProfile?
+    /// `shared`: a wildcard below a suffix whose names belong to strangers is meant.
+    package var isForSharedNames = false
     /// Report-only: the rule decides nothing, but that it matches is told.
     package var isReport: Bool
     /// The position in the list, from 1. Logs and refusals name the rule by it.

@@ -25,7 +25,7 @@ extension AdminRouter {
             }
             return .json(writer.bytes)
         } catch {
-            return .problem(error == .running ? 409 : 503, error.text(of: job.job))
+            return .problem(error.status, error.text(of: job))
         }
     }
 
@@ -87,8 +87,19 @@ extension AdminRouter {
 }
 
 extension LearningBook.Refusal {
-    fileprivate func text(of job: String) -> String {
+    fileprivate var status: UInt16 {
         switch self {
+        case .running: 409
+        case .tooManyJobs, .tooManyJournals: 503
+        case .unknownListener: 400
+        }
+    }
+
+    fileprivate func text(of asked: ActiveJob) -> String {
+        let job = asked.job
+        return switch self {
+        case .unknownListener(let names):
+            "no listener has the name \(asked.scope.listener ?? ""); there \(names.count == 1 ? "is" : "are") \(names.joined(separator: ", "))"
         case .running: "the job \(job) learns already; larder learn stop \(job) ends its run"
         case .tooManyJobs: "\(ActiveJobs.countMax) jobs learn already"
         case .tooManyJournals: "there are \(LearningBook.journalsMax) journals; forget some"

@@ -17,6 +17,7 @@ package struct AdminRouter: Sendable {
     /// One path of the admin server.
     enum Route: String, CaseIterable {
         case dashboard = "/"
+        case resetBudgets = "/budgets/reset"
         case health = "/health"
         case credentials = "/credentials"
         case issueCredential = "/credentials/issue"
@@ -37,7 +38,7 @@ package struct AdminRouter: Sendable {
 
         var methods: [String] {
             switch self {
-            case .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential,
+            case .resetBudgets, .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential,
                 .startLearning, .stopLearning, .forgetJournal:
                 ["POST"]
             case .dashboard, .health, .metrics, .objects, .stats, .transfers, .credentials, .learning,
@@ -49,6 +50,7 @@ package struct AdminRouter: Sendable {
         var meaning: String {
             switch self {
             case .dashboard: "the dashboard, for people"
+            case .resetBudgets: "let budgets of a limit begin anew"
             case .health: "200 ok, 200 degraded while a disk is off, or 503 while draining"
             case .metrics: "all numbers, for Prometheus"
             case .credentials: "the placeholders that clients hold, without their texts"
@@ -91,6 +93,7 @@ package struct AdminRouter: Sendable {
                 status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
                 body: proxy.statistics().prometheus())
         case .credentials: return placeholders(request)
+        case .resetBudgets: return resetBudgets(request)
         case .issueCredential: return issue(request)
         case .revokeCredential: return revoke(request)
         case .explain: return explain(request)

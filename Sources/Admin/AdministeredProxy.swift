@@ -1,5 +1,6 @@
 package import Credentials
 package import Learning
+package import Limiting
 package import Message
 package import Server
 
@@ -39,6 +40,13 @@ package protocol AdministeredProxy: Sendable {
     func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]?
     /// Explains what would happen to a request. Sends nothing to an origin and changes nothing in the store.
     func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation
+    /// Lets budgets of a limit begin anew.
+    ///
+    /// - Parameter subject: whose. Nil: all that the limit has a budget for.
+    /// - Returns: how many were in use, and why the file of budgets could not be written, nil if it was.
+    func resetBudgets(
+        of rule: String, _ subject: LimitSubject?
+    ) throws(Proxy.BudgetRefusal) -> (count: Int, complaint: String?)
     /// Begins to note what a job requests.
     ///
     /// - Returns: why its journal is in memory only; nil if it is saved.

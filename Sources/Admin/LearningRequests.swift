@@ -4,7 +4,7 @@ import Message
 import Rules
 import Server
 
-/// The body of `POST /learn/start`: `{"job": NAME, "client": ADDRESS, "user": NAME, "allow": true, "for": AGE}`. Only the first must be there.
+/// The body of `POST /learn/start`: `{"job": NAME, "client": ADDRESS, "user": NAME, "listener": NAME, "allow": true, "for": AGE}`. Only the first must be there.
 struct LearningStart {
     let job: String
     let scope: JobScope
@@ -16,7 +16,7 @@ struct LearningStart {
     static let allowanceMax = Seconds(86_400)
 
     init(_ body: [UInt8]) throws(SelectionError) {
-        let members = try textMembers(body, among: ["job", "client", "user", "allow", "for"])
+        let members = try textMembers(body, among: ["job", "client", "user", "listener", "allow", "for"])
         job = try checkedJobName(members["job"])
         let client = try members["client"].map { (text) throws(SelectionError) in
             guard let range = AddressRange(text) else {
@@ -29,7 +29,7 @@ struct LearningStart {
         if let user, user.isEmpty || user.utf8.count > 255 {
             throw SelectionError(message: "\"user\" must be the name of a user")
         }
-        scope = JobScope(client: client, user: user)
+        scope = JobScope(client: client, user: user, listener: members["listener"])
         guard members["allow"] == nil || members["allow"] == "yes" else {
             throw SelectionError(message: "\"allow\" is \"yes\", or absent")
         }
@@ -46,7 +46,9 @@ struct LearningStart {
         }
         // Whose requests are let through is never left open, nor for how long.
         guard !scope.isEverybody else {
-            throw SelectionError(message: "\"allow\" needs \"client\" or \"user\": it lets through what the rules deny")
+            throw SelectionError(
+                message:
+                    "\"allow\" needs \"client\", \"user\" or \"listener\": it lets through what the rules deny")
         }
         if let client, client.isEverything {
             throw SelectionError(message: "\"allow\" is for one client or a network, not for all of them")

@@ -3,7 +3,7 @@ package import Credentials
 package import Message
 package import EventLoop
 package import Learning
-import Limiting
+package import Limiting
 import Interception
 import Routing
 import Rules
@@ -170,6 +170,12 @@ package final class RunningProxy: AdministeredProxy {
 
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
         try proxy.explain(question)
+    }
+
+    package func resetBudgets(
+        of rule: String, _ subject: LimitSubject?
+    ) throws(Proxy.BudgetRefusal) -> (count: Int, complaint: String?) {
+        try proxy.resetBudgets(of: rule, subject)
     }
 
     package func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String? {

@@ -96,7 +96,7 @@ let clientManualHead = """
     | `/ca-bundle.pem` | the certificates that the proxy's machine trusts, and Larder's: for images without certificates, and for settings that replace what is trusted |
     | `/truststore.jks` | the same for Java; the password is `changeit` |
     | `/setup.sh` | the script, made for the address at which it was asked for |
-    | `/proxy.pac` | the proxy for browsers (proxy auto-configuration) |
+    | `/proxy.pac` | the proxy for browsers (proxy auto-configuration). `pac.direct` of the configuration names what they reach without it, such as `*.internal` and `10.0.0.0/8`; there is no second choice behind the proxy |
     | `/wpad.dat` | the same, where browsers look for it by themselves: at `http://wpad.DOMAIN/`, which is port 80. The name has to lead to the proxy, and a listener to that port |
 
     Without an authority the first three answer 404. The proxy's address in the last three comes from the `Host` field. The bundle and the

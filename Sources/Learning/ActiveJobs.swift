@@ -12,7 +12,8 @@ package struct ActiveJob: Sendable, Equatable {
 
     package init(job: String, scope: JobScope, allows: Bool = false, endsAt: WallTime? = nil) {
         precondition(
-            !allows || (!scope.isEverybody && endsAt != nil), "what is let through has a client or a user, and an end")
+            !allows || (!scope.isEverybody && endsAt != nil),
+            "what is let through has a client, a user or a listener, and an end")
         self.job = job
         self.scope = scope
         self.allows = allows

@@ -11,7 +11,11 @@ package enum JournalFile {
 
     package static func text(of journal: Journal) -> [UInt8] {
         var lines = [[magic], ["job", journal.job]]
-        lines.append(["scope", journal.scope.client.map { "\($0)" } ?? "-", optional(journal.scope.user)])
+        let scope = journal.scope
+        // The last value is written where it is needed, so that an earlier version reads the others.
+        lines.append(
+            ["scope", scope.client.map { "\($0)" } ?? "-", optional(scope.user)]
+                + (scope.listener == nil ? [] : [optional(scope.listener)]))
         lines.append(["left-out", "\(journal.leftOut)"])
         for run in journal.runs {
             lines.append([
@@ -81,10 +85,11 @@ package enum JournalFile {
     // MARK: parts of a line
 
     private static func scope(_ line: [String]) -> JobScope? {
-        guard line.count == 3, line[0] == "scope" else { return nil }
+        guard (3...4).contains(line.count), line[0] == "scope" else { return nil }
         let client = AddressRange(line[1])
         guard client != nil || line[1] == "-" else { return nil }
-        return JobScope(client: client, user: line[2] == "-" ? nil : String(line[2].dropFirst()))
+        func text(_ field: String) -> String? { field == "-" ? nil : String(field.dropFirst()) }
+        return JobScope(client: client, user: text(line[2]), listener: line.count == 4 ? text(line[3]) : nil)
     }
 
     private static func fields(of place: Place) -> [String] {

@@ -42,27 +42,33 @@ package struct Observation: Sendable, Equatable {
     }
 }
 
-/// Which requests belong to a job. Without a client and a user, all do.
+/// Which requests belong to a job. Without a client, a user and a listener, all do.
 package struct JobScope: Sendable, Hashable {
     package var client: AddressRange?
     package var user: String?
+    /// The name of a listener.
+    package var listener: String?
 
-    package init(client: AddressRange? = nil, user: String? = nil) {
+    package init(client: AddressRange? = nil, user: String? = nil, listener: String? = nil) {
         self.client = client
         self.user = user
+        self.listener = listener
     }
 
-    package var isEverybody: Bool { client == nil && user == nil }
+    package var isEverybody: Bool { client == nil && user == nil && listener == nil }
 
     package func covers(_ request: AccessRequest) -> Bool {
         if let client, request.client.map(client.contains) != true { return false }
         if let user, request.identity?.name != user { return false }
+        if let listener, request.listener != listener { return false }
         return true
     }
 
-    /// `client 10.2.0.17`, `user builder`, `every client`.
+    /// `client 10.2.0.17`, `user builder`, `listener jobs`, `every client`.
     package var text: String {
-        let parts = [client.map { "client \($0)" }, user.map { "user \($0)" }].compactMap(\.self)
+        let parts = [
+            client.map { "client \($0)" }, user.map { "user \($0)" }, listener.map { "listener \($0)" },
+        ].compactMap(\.self)
         return parts.isEmpty ? "every client" : parts.joined(separator: ", ")
     }
 }

@@ -67,6 +67,7 @@ extension Journal {
         }
         conditions.users = scope.user.map { [$0] } ?? []
         conditions.clients = scope.client.map { [$0] } ?? []
+        conditions.listeners = scope.listener.map { [$0] } ?? []
         var row = sorted[0].value
         for (_, other) in sorted.dropFirst() { row.add(other) }
         var recipes: Set<String> = []

@@ -1,4 +1,4 @@
-/// So many bytes in a window of time. Windows begin at whole hours, days (at midnight) and weeks (on Monday) of UTC.
+/// So many bytes in a window of time, or in all. Windows begin at whole hours, days (at midnight) and weeks (on Monday) of UTC.
 package struct ByteBudget: Equatable, Sendable {
     package let bytes: UInt64
     package let window: Window
@@ -6,13 +6,16 @@ package struct ByteBudget: Equatable, Sendable {
 
     package enum Window: String, CaseIterable, Sendable {
         case hour, day, week
+        /// Never refilled, except by `larder budget reset`.
+        case total
 
-        /// In seconds.
-        package var length: Int64 {
+        /// In seconds. It is not said of `total`.
+        private var length: Int64 {
             switch self {
             case .hour: 3600
             case .day: 86_400
             case .week: 604_800
+            case .total: preconditionFailure("it has no end")
             }
         }
 
@@ -21,11 +24,15 @@ package struct ByteBudget: Equatable, Sendable {
 
         /// When the window ends in which a time lies, in seconds since 1970. The time itself is not the end.
         package func end(of now: Int64) -> Int64 {
+            if self == .total { return ByteBudget.never }
             let since = now - origin
             let number = since >= 0 ? since / length : (since - length + 1) / length
             return origin + (number + 1) * length
         }
     }
+
+    /// The end of a window that does not end.
+    package static let never = Int64.max
 
     /// Which bytes count: of bodies and tunnels, without heads.
     package enum Direction: String, CaseIterable, Sendable {
@@ -42,6 +49,9 @@ package struct ByteBudget: Equatable, Sendable {
         self.window = window
         self.counts = counts
     }
+
+    /// `in one day`, `in all`.
+    package var windowText: String { window == .total ? "in all" : "in one \(window.rawValue)" }
 
     package var countsDownloads: Bool { counts != .upload }
     package var countsUploads: Bool { counts != .download }

@@ -39,7 +39,7 @@ package struct LimitExcess: Equatable, Sendable {
         switch figure {
         case .requests(let rate): "\(rate.text) requests, at most \(rate.burst) at once"
         case .concurrent(let count): "\(count) under way"
-        case .budget(let budget): "\(budget.bytes) bytes in one \(budget.window.rawValue)"
+        case .budget(let budget): "\(budget.bytes) bytes \(budget.windowText)"
         case .requestBody(let bytes): "\(bytes) bytes in the body of a request"
         case .requestSize(let bytes): "\(bytes) bytes in a request"
         case .responseBody(let bytes): "\(bytes) bytes in the body of a response"

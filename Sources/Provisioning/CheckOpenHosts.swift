@@ -9,7 +9,8 @@ struct OpenHosts {
     private(set) var warnings: [ProvisioningFault] = []
     private let list = PublicSuffixList.system
 
-    /// - Throws: if a rule allows all names below a suffix of a registry, such as `*.com`: whoever registers a name is allowed then.
+    /// - Throws: if a rule allows all names below a suffix of a registry, such as `*.com`, or of a company that gives names to its customers, such as
+    ///   `*.github.io`: whoever registers a name is allowed then. For the latter a rule may name paths or methods, or say that this is meant.
     init(_ settings: AccessSettings) throws(ProvisioningFault) {
         for rule in settings.rules where rule.isAllow && !rule.isReport { try examine(rule) }
     }
@@ -29,6 +30,14 @@ struct OpenHosts {
                         key, "\(pattern)\(place) allows every name that anybody registers below \(domain)",
                         hint: "name the domains that are needed, or use \"*\" to allow every host")
                 case .companies:
+                    if rule.isForSharedNames { continue }
+                    guard rule.isNarrowed else {
+                        throw ProvisioningFault(
+                            key, "\(pattern)\(place) allows every name that anybody can have below \(domain)",
+                            hint:
+                                "name the hosts that are needed, or their paths or methods; shared: yes if all of them are meant"
+                        )
+                    }
                     warnings.append(
                         ProvisioningFault(
                             key, "\(pattern)\(place): anybody can have a name below \(domain)",
@@ -59,6 +68,14 @@ struct OpenHosts {
         "dropbox.com", "gist.github.com", "github.com", "gitlab.com", "hooks.slack.com", "pastebin.com",
         "translate.google.com", "web.archive.org", "www.dropbox.com",
     ]
+}
+
+extension AccessRule {
+    /// Whether the rule says what may be done there. A tunnel hides paths and methods, unless it is opened.
+    fileprivate var isNarrowed: Bool {
+        if conditions.methods == ["CONNECT"] { return intercept == true }
+        return !conditions.paths.isEmpty || (!conditions.methods.isEmpty && !conditions.methods.contains("CONNECT"))
+    }
 }
 
 extension ConfigurationReading {

@@ -42,7 +42,7 @@ package func makeSnapshot(
     do throws(TLSContextError) {
         return try Snapshot(
             configuration: configuration, authentication: authentication, interceptor: interceptor,
-            pages: readPages(interceptor),
+            pages: readPages(interceptor, configuration.pac),
             secrets: secrets, listenerTLS: listenerTLS, originTLS: originTLS.materials, scripts: scripts,
             environment: environment, after: earlier)
     } catch {

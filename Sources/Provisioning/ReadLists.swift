@@ -12,6 +12,7 @@ package struct ListReading {
     private var hosts: KnownLists<HostSet>
     private var addresses: KnownLists<AddressIndex>
     private var names: KnownLists<Set<String>>
+    private var zones = TimeZones()
 
     /// - Parameters:
     ///   - earlier: the settings in force.
@@ -30,7 +31,9 @@ package struct ListReading {
     /// The settings with the contents of their files. Blocks.
     package mutating func filled(_ settings: AccessSettings) throws(ProvisioningFault) -> AccessSettings {
         var settings = settings
-        for index in settings.rules.indices where !settings.rules[index].conditions.listFiles.isEmpty {
+        for index in settings.rules.indices {
+            let conditions = settings.rules[index].conditions
+            guard !conditions.listFiles.isEmpty || conditions.details.zone != nil else { continue }
             try fill(&settings.rules[index])
         }
         return settings
@@ -49,6 +52,8 @@ package struct ListReading {
         try addresses.fill(&rule.conditions.addressLists, "\(key).address", now, ListText.addresses)
         try addresses.fill(&rule.conditions.clientLists, "\(key).client", now, ListText.addresses)
         try names.fill(&rule.conditions.userLists, "\(key).user", now, ListText.names)
+        guard let zone = rule.conditions.details.zone else { return }
+        rule.conditions.details.zone?.data = try zones.data(of: zone.name, "\(key).zone")
     }
 }
 

@@ -14,6 +14,8 @@ package struct RequestDetails: Sendable, Equatable {
     package var bodyLength: UInt64?
     /// The request has `Authorization`.
     package var hasAuthorization = false
+    /// The name of the credential of its own that Larder would send with the request. Nil: none.
+    package var ownCredential: String?
     /// When the request is decided about.
     package var time: RuleTime?
 
@@ -24,7 +26,7 @@ package struct RequestDetails: Sendable, Equatable {
 ///
 /// An allow rule holds only where they hold for certain; a deny rule holds where they may hold.
 package struct DetailConditions: Sendable, Equatable {
-    /// Names of query parameters.
+    /// Names of query parameters, or names and values: `service=git-upload-pack`.
     package var queries: [String] = []
     package var userAgents: [TextPattern] = []
     /// Names of protocols in lower case; `*` is any.
@@ -33,7 +35,11 @@ package struct DetailConditions: Sendable, Equatable {
     /// The length of the body in bytes.
     package var bodyLength: ClosedRange<UInt64>?
     package var credentials: [CredentialPresence] = []
+    /// Names of Larder's own credentials: one of them is to be sent. Another value of the condition that `credentials` is.
+    package var ownCredentials: [String] = []
     package var times: [TimeWindow] = []
+    /// Where the local times of `times` are. Nil: where this machine is.
+    package var zone: NamedZone?
 
     package init() {}
 
@@ -43,6 +49,8 @@ package struct DetailConditions: Sendable, Equatable {
         case client
         /// It has none.
         case none
+        /// Larder sends a credential of its own.
+        case own
     }
 
     package var isEmpty: Bool { self == DetailConditions() }
@@ -50,6 +58,7 @@ package struct DetailConditions: Sendable, Equatable {
     /// Whether only a look at the bytes of a request can tell. A tunnel hides it.
     package var lookInside: Bool {
         !queries.isEmpty || !upgrades.isEmpty || !contentTypes.isEmpty || bodyLength != nil || !credentials.isEmpty
+            || !ownCredentials.isEmpty
     }
 
     /// - Parameter mayHold: true for a deny rule, false for an allow rule.
@@ -71,8 +80,19 @@ package struct DetailConditions: Sendable, Equatable {
 
     private func queryHolds(_ query: ArraySlice<UInt8>?, _ mayHold: Bool) -> Bool {
         guard let query else { return false }
-        let names = mayHold ? possibleNames(inQuery: query) : plainNames(inQuery: query)
-        return queries.contains { own in names.contains { equals($0, own, ignoringCase: mayHold) } }
+        return queries.contains { own in
+            let parts = own.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else {
+                let names = mayHold ? possibleNames(inQuery: query) : plainNames(inQuery: query)
+                return names.contains { equals($0, own, ignoringCase: mayHold) }
+            }
+            let (name, value) = (String(parts[0]), String(parts[1]))
+            let possible = possibleParameters(inQuery: query).filter { equals($0.name, name, ignoringCase: true) }
+            if mayHold { return possible.contains { equals($0.value, value, ignoringCase: true) } }
+            // An origin may take the first of several, or the last.
+            return !possible.isEmpty && possible.allSatisfy { equals($0.value, value, ignoringCase: false) }
+                && plainNames(inQuery: query).contains { equals($0, name, ignoringCase: false) }
+        }
     }
 
     private func agentHolds(_ details: RequestDetails, _ mayHold: Bool) -> Bool {
@@ -99,12 +119,19 @@ package struct DetailConditions: Sendable, Equatable {
     }
 
     private func credentialHolds(_ details: RequestDetails) -> Bool {
-        credentials.isEmpty || credentials.contains(details.hasAuthorization ? .client : .none)
+        if credentials.isEmpty && ownCredentials.isEmpty { return true }
+        if credentials.contains(details.hasAuthorization ? .client : .none) { return true }
+        guard let own = details.ownCredential else { return false }
+        return credentials.contains(.own) || ownCredentials.contains(own)
     }
 
     private func timeHolds(_ details: RequestDetails, _ mayHold: Bool) -> Bool {
         guard !times.isEmpty else { return true }
-        guard let time = details.time else { return mayHold }
+        guard var time = details.time else { return mayHold }
+        if let zone {
+            guard let data = zone.data else { return mayHold }
+            time.localOffset = data.offset(at: time.seconds)
+        }
         return times.contains { $0.contains(time) }
     }
 }
@@ -139,6 +166,25 @@ func possibleNames(inQuery query: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         let twice = queryDecoded(once[...])
         return [name, once[...], twice[...]].flatMap { [$0, $0.prefix { $0 != UInt8(ascii: "[") && $0 != 0 }] }
     }
+}
+
+/// The names of `possibleNames`, each with the values that an origin could read: as sent, and decoded once and twice.
+func possibleParameters(
+    inQuery query: ArraySlice<UInt8>
+) -> [(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)] {
+    var found: [(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)] = []
+    for part in query.split(whereSeparator: { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: ";") }) {
+        let value = part.drop { $0 != UInt8(ascii: "=") }.dropFirst()
+        let once = queryDecoded(value)
+        let twice = queryDecoded(once[...])
+        for name in possibleNames(inQuery: part) {
+            for reading in [value, once[...], twice[...]] {
+                found.append((name, reading))
+                found.append((name, reading.prefix { $0 != 0 }))
+            }
+        }
+    }
+    return found
 }
 
 private func queryDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {

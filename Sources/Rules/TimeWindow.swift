@@ -16,7 +16,7 @@ package struct RuleTime: Sendable, Equatable {
 /// A value of a `time` condition: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00 utc`.
 ///
 /// The end does not belong to the window. A window that ends before it begins goes on into the next day, and its days are those on which it
-/// begins. Times are local times of the proxy, or UTC.
+/// begins. Times are local times of the proxy or of `DetailConditions.zone`, or UTC.
 package struct TimeWindow: Sendable, Hashable, CustomStringConvertible {
     package let description: String
     /// Monday is bit 0.
@@ -99,9 +99,4 @@ package struct TimeWindow: Sendable, Hashable, CustomStringConvertible {
         let minute = Int(bytes[3] - 0x30) * 10 + Int(bytes[4] - 0x30)
         return minute < 60 && (hour < 24 || (hour == 24 && minute == 0)) ? hour * 60 + minute : nil
     }
-}
-
-private func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
-    let quotient = value / divisor
-    return value % divisor < 0 ? quotient - 1 : quotient
 }

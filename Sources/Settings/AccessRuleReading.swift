@@ -39,6 +39,8 @@ private func readRule(
     var intercept: Bool?
     var tunnel: TunnelProtocols?
     var profile: AccessProfile?
+    var isForSharedNames = false
+    if entry.key != "allow" { reader.refuse("shared", "only an allow rule says shared") }
     switch entry.key {
     case "deny":
         effect = .deny(reason: reader.value("reason", .text(500)))
@@ -68,14 +70,17 @@ private func readRule(
         reader.refuse("to", "only a redirect rule has a page")
         intercept = reader.value("intercept", .flag)
         tunnel = reader.value("tunnel", .choice)
+        isForSharedNames = reader.value("shared", .flag) ?? false
         profile = reader.value("profile", .choice)
         if let profile { checkProfile(profile, conditions, &reader) }
     }
     let isReport = reader.value("report", .flag) ?? false
     guard reader.finish("condition", into: &problems) else { return nil }
-    return AccessRule(
+    var rule = AccessRule(
         effect: effect, conditions: conditions, intercept: intercept, tunnel: tunnel, profile: profile,
         isReport: isReport, number: number, line: line)
+    rule.isForSharedNames = isForSharedNames
+    return rule
 }
 
 private func ruleHint(_ node: ConfigurationNode) -> String? {

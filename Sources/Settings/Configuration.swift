@@ -220,10 +220,19 @@ package struct PACSettings: Sendable, Equatable {
     /// For a fetch, redirects included. The start waits so long, too.
     package var fetchTimeout: Duration = .seconds(10)
 
+    /// What `/proxy.pac` sends around the proxy.
+    package var direct: [DirectDestination] = []
+
     package init(timeout: Duration = .seconds(2), lifetime: Duration = .minutes(5)) {
         self.timeout = timeout
         self.lifetime = lifetime
     }
+}
+
+/// A value of `pac.direct`: a host, or a network of IPv4.
+package enum DirectDestination: Sendable, Equatable {
+    case host(HostPattern)
+    case network(AddressRange)
 }
 
 package struct TLSSettings: Sendable, Hashable {

@@ -213,6 +213,15 @@ private func credentialErrors(_ configuration: Configuration, _ reader: Configur
             }
         }
     }
+    for rule in configuration.access.rules {
+        for name in rule.conditions.details.ownCredentials where !credentials.contains(where: { $0.name == name }) {
+            let near = nearestName(to: name, among: credentials.map(\.name))
+            errors.append(
+                reader.error(
+                    "access.rules[\(rule.number)]", line: rule.line, "there is no credential \(name)",
+                    hint: near.map { "did you mean \($0)?" } ?? "add it to credentials"))
+        }
+    }
     let named = Set(configuration.routes.compactMap(\.credential))
     for rule in credentials where rule.conditions == nil && !named.contains(rule.name) {
         errors.append(

@@ -84,13 +84,17 @@ private let manualTail = """
     | `group` | names of groups of users |
     | `client` | addresses and networks of clients |
     | `listener` | names of listeners |
-    | `query` | names of query parameters, decoded. One of them is in the query |
+    | `query` | names of query parameters, decoded, or names with values: `service=git-upload-pack`. One of them is in the query |
     | `content_type` | a media type of the request: `application/json`, `image/*` |
     | `request_size` | `{ at_most: 10MiB }`, `{ at_least: 1MiB }`, or both: the length of the body as the request declares it. A request without a body has 0; that of a chunked body is not known |
     | `upgrade` | protocols of `Upgrade`, without versions: `websocket`; `*` is any |
-    | `credential` | `client`: the request has `Authorization`; `none`: it has not |
+    | `credential` | `client`: the request has `Authorization`; `none`: it has not; `own`: Larder sends a credential of its own with it, for which `credentials` has a rule; `{ own: NAME }`: that credential |
     | `user_agent` | a part of `User-Agent`, or a pattern with `*` for all of it. Case does not matter. It protects nothing: every client can send any |
-    | `time` | days, times or both: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00 utc`. Times are local times of this machine, or UTC with `utc` behind them. The end does not belong to the window; a window over midnight belongs to the day on which it begins |
+    | `time` | days, times or both: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00 utc`. Times are local times of this machine or of `zone`, or UTC with `utc` behind them. The end does not belong to the window; a window over midnight belongs to the day on which it begins |
+
+    `zone: Europe/Berlin` beside `time` is the time zone of its local times, a name of the time zone database (package tzdata; `TZDIR` names another
+    directory than `/usr/share/zoneinfo`). The file is read when the configuration is: a reload takes over a newer one. At a change of the clock a window
+    follows the local time: what is between 02:00 and 03:00 happens twice in autumn and not at all in spring.
 
     These are not conditions:
 
@@ -99,6 +103,7 @@ private let manualTail = """
     | `reason` | the text that a `deny` rule shows to the client |
     | `to` | the page of a `redirect` rule |
     | `intercept` | whether the tunnels that an `allow` rule allows are opened ([https.md](https.md)) |
+    | `shared` | `yes` in an `allow` rule: a wildcard such as `*.github.io`, below which anybody can have a name, is meant ([Wildcards](#wildcards)) |
     | `tunnel` | what the tunnels that an `allow` rule lets through may carry: `tls` or `any`, see [CONNECT](#connect) |
     | `profile` | in an `allow` rule, `packages-read`, `source-read` or `model-api`. The rule stands for the rules of that profile ([learn.md](learn.md#profiles)) |
     | `report` | `yes`: the rule decides nothing. A request that it matches is counted, has its number in `reported` of the access log, and `larder explain` shows it. Such a rule does not make the default `deny` |
@@ -131,7 +136,7 @@ private let manualTail = """
 
     | | `allow` | `deny`, `redirect` |
     |---|---|---|
-    | `query` | the name stands between `&` and `=` as it is in the rule, and no `;` is in the parameter | the name is there in any reading: behind `&` or `;`, as sent, decoded once or twice, with `+` for a space, in any case, cut off at `[` or NUL |
+    | `query` | the name stands between `&` and `=` as it is in the rule, and no `;` is in the parameter; a value is the same wherever the name stands | the name is there in any reading: behind `&` or `;`, as sent, decoded once or twice, with `+` for a space, in any case, cut off at `[` or NUL |
     | `content_type`, `user_agent` | the field is there, and all of its lines match | any of its lines matches |
     | `request_size` | the length is declared and in the range | the length is in the range, or not known (chunked) |
     | `upgrade` | `Connection` has `upgrade`, and all protocols offered match | any protocol offered matches |
@@ -143,7 +148,8 @@ private let manualTail = """
     ### Wildcards
 
     An `allow` rule cannot have a wildcard such as `*.com` or `*.co.uk`, below which anybody can register a name: Larder does not start with one. Below
-    suffixes of companies that give names to their customers, it warns. Use `"*"` to allow every host.
+    suffixes of companies that give names to their customers, such as `*.github.io`, a rule must say what may be done there, with `path` or with
+    `method` (without `CONNECT`, which hides methods), or that all of these names are meant: `shared: yes`. Use `"*"` to allow every host.
 
     The same path can be written in several ways. An `allow` rule holds only if the path matches as sent and in every way an origin might read it: with
     percent-encoding undone once or several times, overlong UTF-8 decoded, `\\` as `/`, `//` merged and `..` resolved, cut off at NUL, and without

@@ -83,9 +83,16 @@ struct ProfileExpansion {
         case .sourceRead: readSource()
         case .modelAPI:
             addTunnels(to: rule.conditions.hosts)
-            add(rule.conditions.hosts, ["POST"], rule.conditions.paths)
+            var posts = made(rule.conditions.hosts, ["POST"], rule.conditions.paths)
+            if rule.conditions.details.bodyLength == nil {
+                posts.conditions.details.bodyLength = 0...ProfileExpansion.modelBodyMax
+            }
+            rules.append(posts)
         }
     }
+
+    /// The longest body of a request to a model, where the rule says nothing else: room for long contexts and some images.
+    static let modelBodyMax: UInt64 = 10 << 20
 
     // MARK: packages-read
 
@@ -128,6 +135,9 @@ struct ProfileExpansion {
     ]
     private static let fetchPaths = ["/git-upload-pack"]
     private static let pushPaths = ["/git-receive-pack"]
+    /// What a push asks for first.
+    private static let referencePaths = ["/info/refs"]
+    private static let pushQuery = "service=git-receive-pack"
 
     private mutating func readSource() {
         let repositories = rule.conditions.paths.isEmpty ? ["*"] : rule.conditions.paths.map { "\($0)" }
@@ -138,12 +148,18 @@ struct ProfileExpansion {
             }
         }
         var push = made(rule.conditions.hosts, [], paths(Self.pushPaths))
-        push.effect = .deny(reason: "source-read allows no pushes")
+        push.effect = .deny(reason: ProfileExpansion.noPushes)
         rules.append(push)
+        var references = made(rule.conditions.hosts, [], paths(Self.referencePaths))
+        references.effect = push.effect
+        references.conditions.details.queries = [Self.pushQuery]
+        rules.append(references)
         addTunnels(to: rule.conditions.hosts)
         add(rule.conditions.hosts, ["GET", "HEAD"], paths(Self.readPaths))
         add(rule.conditions.hosts, ["POST"], paths(Self.fetchPaths))
     }
+
+    private static let noPushes = "source-read allows no pushes"
 
     // MARK: rules
 
@@ -153,6 +169,11 @@ struct ProfileExpansion {
         var tunnels = made(hosts, ["CONNECT"], [])
         if rule.conditions.ports.isEmpty { tunnels.conditions.ports = [443...443] }
         tunnels.intercept = true
+        // What is inside is looked at there.
+        let details = tunnels.conditions.details
+        tunnels.conditions.details = DetailConditions()
+        tunnels.conditions.details.times = details.times
+        tunnels.conditions.details.zone = details.zone
         rules.append(tunnels)
     }
 

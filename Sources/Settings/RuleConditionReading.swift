@@ -88,11 +88,42 @@ private func readDetails(_ reader: inout MappingReader) -> DetailConditions {
     details.contentTypes = reader.value("content_type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
     details.bodyLength = reader.value("request_size", .bodyLength)
     details.upgrades = reader.value("upgrade", SettingKind<String>.upgradeName.list()) ?? []
-    details.credentials =
-        reader.value("credential", SettingKind<DetailConditions.CredentialPresence>.choice.list()) ?? []
+    let credentials = reader.value("credential", SettingKind<CredentialCondition>.credentialCondition.list()) ?? []
+    details.credentials = credentials.compactMap { if case .presence(let presence) = $0 { presence } else { nil } }
+    details.ownCredentials = credentials.compactMap { if case .own(let name) = $0 { name } else { nil } }
     details.userAgents = reader.value("user_agent", SettingKind<TextPattern>.userAgent.list()) ?? []
     details.times = reader.value("time", SettingKind<TimeWindow>.timeWindow.list()) ?? []
+    details.zone = reader.value("zone", SettingKind<NamedZone>.timeZone)
+    if !reader.has("time") { reader.refuse("zone", "zone needs time", hint: "time: mon-fri 08:00-18:00") }
     return details
+}
+
+/// A value of `credential`: `client`, `none`, `own`, or `{ own: NAME }`.
+enum CredentialCondition: Sendable, Equatable {
+    case presence(DetailConditions.CredentialPresence)
+    case own(String)
+}
+
+extension SettingKind where Value == CredentialCondition {
+    static var credentialCondition: SettingKind {
+        let presence = SettingKind<DetailConditions.CredentialPresence>.choice
+        return SettingKind(
+            allowed: "\(presence.allowed), or { own: NAME }",
+            read: { node, problems in
+                guard case .mapping = node.value else { return presence.read(node, &problems).map { .presence($0) } }
+                guard var reader = MappingReader(node, expected: "{ own: NAME }", problems: &problems) else {
+                    return nil
+                }
+                let name = reader.requiredValue("own", SettingKind<String>.text(64))
+                return reader.finish("key", into: &problems) ? name.map { .own($0) } : nil
+            },
+            render: {
+                switch $0 {
+                case .presence(let value): presence.render(value)
+                case .own(let name): "{ own: \(name) }"
+                }
+            })
+    }
 }
 
 /// A value of a condition, or a file with values.

@@ -13,14 +13,19 @@ extension SettingKind where Value == Scheme {
 }
 
 extension SettingKind where Value == String {
-    /// The name of a query parameter, decoded.
+    /// The name of a query parameter, decoded; or the name and the value.
     static var queryName: SettingKind {
         .scalar(
-            "the name of a query parameter", parse: { isQueryName($0) ? $0 : nil }, render: { "\"\($0)\"" },
+            "the name of a query parameter, or name=value", parse: { isQueryCondition($0) ? $0 : nil },
+            render: { "\"\($0)\"" },
             hint: { text in
-                if text.contains("=") { return "only the name, without \"=\" and the value" }
-                return text.contains("%") ? "write it decoded" : nil
+                text.contains("%") ? "write it decoded" : nil
             })
+    }
+
+    @Sendable private static func isQueryCondition(_ text: String) -> Bool {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        return parts.allSatisfy(isQueryName)
     }
 
     @Sendable private static func isQueryName(_ text: String) -> Bool {
@@ -53,8 +58,30 @@ extension SettingKind where Value == TimeWindow {
             parse: { TimeWindow($0) }, render: { "\"\($0)\"" },
             hint: { text in
                 text.contains("/")
-                    ? "times are local times of this machine, or utc" : "days are mon, tue, wed, thu, fri, sat, sun"
+                    ? "the zone has a key of its own: zone: Europe/Berlin"
+                    : "days are mon, tue, wed, thu, fri, sat, sun"
             })
+    }
+}
+
+extension SettingKind where Value == NamedZone {
+    /// A name of the time zone database. Whether it is there is found out when its file is read.
+    static var timeZone: SettingKind {
+        .scalar(
+            "a time zone such as Europe/Berlin", parse: { isZoneName($0) ? NamedZone($0) : nil }, render: { $0.name },
+            hint: { $0.lowercased() == "utc" ? nil : $0.contains(":") ? "name the place, not the offset" : nil })
+    }
+
+    /// Segments of letters, digits, `_`, `+` and `-`: never a path out of the directory of zones.
+    @Sendable private static func isZoneName(_ text: String) -> Bool {
+        let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return text.utf8.count <= 64
+            && segments.allSatisfy { segment in
+                !segment.isEmpty
+                    && segment.allSatisfy {
+                        (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) || "_+-".utf8.contains($0)
+                    }
+            }
     }
 }
 

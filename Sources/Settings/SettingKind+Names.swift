@@ -1,4 +1,5 @@
 import Message
+import Rules
 
 /// What the configuration says about a name in DNS, or about the names below it.
 package struct DNSEntry<Value: Sendable & Equatable>: Sendable, Equatable {
@@ -100,6 +101,33 @@ extension SettingKind {
 }
 
 /// The name in lower case without a dot at its end. Returns nil if it is no host name, or an address: no name server is asked for those.
+extension SettingKind where Value == DirectDestination {
+    static var directDestination: SettingKind {
+        .scalar(
+            "a host name, *.name, an address or a network of IPv4",
+            parse: { text in
+                if text.contains("/") {
+                    return AddressRange(text).flatMap { $0.first.isV4 ? .network($0) : nil }
+                }
+                return HostPattern(text).flatMap { $0 == .any ? nil : .host($0) }
+            },
+            render: {
+                switch $0 {
+                case .host(let host):
+                    host.description.hasPrefix("*") || host.description.contains(":") ? "\"\(host)\"" : "\(host)"
+                case .network(let range): "\(range)"
+                }
+            },
+            hint: { text in
+                if text == "*" { return "then nothing would use the proxy" }
+                if text.contains("://") { return "only the host, without a scheme" }
+                if text.hasPrefix(".") { return "did you mean *\(text)?" }
+                return text.contains(":") && text.contains("/")
+                    ? "PAC files cannot compare networks of IPv6; name addresses" : nil
+            })
+    }
+}
+
 private func dnsName(_ text: String, isWildcardAllowed: Bool) -> String? {
     var name = text.lowercased()
     if name.hasSuffix(".") { name.removeLast() }

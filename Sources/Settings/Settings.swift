@@ -548,8 +548,14 @@ enum Settings {
 
     private static let pac = Section(
         key: "pac",
-        meaning: "PAC files of routes. A process of its own evaluates each.",
+        meaning:
+            "PAC files of routes, which a process of its own evaluates each; and the PAC file that Larder gives to browsers.",
         settings: [
+            Setting(
+                "pac.direct", \.pac.direct, SettingKind<DirectDestination>.directDestination.list(isEmptyAllowed: true),
+                reload: .live,
+                "What /proxy.pac and /wpad.dat tell browsers to reach without the proxy, beside their own machine: names, the names below a suffix, addresses, and networks of IPv4. A network is compared with addresses in URLs; no name is looked up for it.",
+                example: ["direct: [ \"*.internal\", printer.example, 10.0.0.0/8 ]"], defaultMeaning: "nothing else"),
             Setting(
                 "pac.timeout", \.pac.timeout, .duration(.milliseconds(100) ... .minutes(1)), reload: .live,
                 "For an answer. The process of a script that takes longer is ended and started again."),

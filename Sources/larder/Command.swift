@@ -1,7 +1,7 @@
 /// The commands of `larder`.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
-        session, credential, learn, version
+        session, budget, credential, learn, version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
@@ -17,6 +17,7 @@ enum Command: String, CaseIterable {
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
         case .session: "clear [NAME]"
+        case .budget: "reset LIMIT"
         case .credential: "issue NAME | list | revoke [NAME|ID|PLACEHOLDER]"
         case .learn: "start JOB | stop JOB | list | show JOB | forget JOB"
         case .recipe: "list | show NAME | test URL | hosts"
@@ -43,6 +44,7 @@ enum Command: String, CaseIterable {
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
         case .session: "make the running proxy forget how it logged in to origins, what they refused, and their cookies"
         case .credential: "give clients placeholders for the credentials of the running proxy, and end them"
+        case .budget: "let the budgets of a limit of the running proxy begin anew"
         case .learn: "note what a job requests, and show the smallest access rules that it needs"
         case .version: "show the version"
         }
@@ -56,8 +58,9 @@ enum Command: String, CaseIterable {
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
         case .stats: [.watch, .cancel, .socket, .config, .json, .help]
         case .credential: [.job, .for, .socket, .config, .json, .help]
-        case .learn: [.client, .user, .allow, .for, .diff, .socket, .config, .json, .help]
+        case .learn: [.client, .user, .listener, .allow, .for, .diff, .socket, .config, .json, .help]
         case .session: [.socket, .config, .json, .help]
+        case .budget: [.client, .user, .group, .socket, .config, .json, .help]
         case .ls, .du: [.url] + Option.conditions + [.socket, .config, .json, .help]
         case .top: [.by, .count, .url] + Option.conditions + [.socket, .config, .json, .help]
         case .explain: [.header, .as, .client, .socket, .config, .json, .help]

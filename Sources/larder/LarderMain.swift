@@ -77,6 +77,7 @@ extension Command {
         case .verify: return try verifyCommand(arguments, console)
         case .export: return try exportCommand(arguments, console)
         case .import: return try importCommand(arguments, console)
+        case .budget: return try budgetCommand(arguments, console)
         case .session: return try sessionCommand(arguments, console)
         case .credential: return try credentialCommand(arguments, console)
         case .learn: return try learnCommand(arguments, console)

@@ -36,7 +36,7 @@ private enum LearnRequest {
         }
         if case .start = self {
         } else {
-            for option in [Option.client, .user, .allow, .for] where arguments.has(option) {
+            for option in [Option.client, .user, .listener, .allow, .for] where arguments.has(option) {
                 throw UsageError("only learn start takes \(option.long)")
             }
         }
@@ -44,9 +44,9 @@ private enum LearnRequest {
         } else if arguments.has(.diff) {
             throw UsageError("only learn show takes --diff")
         }
-        if arguments.has(.allow), !arguments.has(.client), !arguments.has(.user) {
+        if arguments.has(.allow), !arguments.has(.client), !arguments.has(.user), !arguments.has(.listener) {
             throw UsageError(
-                "--allow lets through what the rules deny, so it needs --client or --user",
+                "--allow lets through what the rules deny, so it needs --client, --user or --listener",
                 hint: "larder learn start JOB --client ADDRESS --allow --for 1h")
         }
     }
@@ -58,6 +58,7 @@ private enum LearnRequest {
                 "POST", "/learn/start",
                 body: body([
                     ("job", job), ("client", arguments[.client]), ("user", arguments[.user]),
+                    ("listener", arguments[.listener]),
                     ("allow", arguments.has(.allow) ? "yes" : nil), ("for", arguments[.for]),
                 ]))
         case .stop(let job): try client.ask("POST", "/learn/stop", body: body([("job", job)]))
@@ -119,7 +120,7 @@ private func startText(_ value: JSONValue) -> String {
     var lines = ["learning \(value["job"]?.text ?? ""): every request of \(scope)"]
     if scope == "every client" {
         lines = [
-            "learning \(value["job"]?.text ?? ""): every request of every client, until it is stopped; --client and --user name whose requests belong to the job"
+            "learning \(value["job"]?.text ?? ""): every request of every client, until it is stopped; --client, --user and --listener name whose requests belong to the job"
         ]
     }
     if value["allows"]?.flag == true {

@@ -9,7 +9,7 @@ enum Option: String, CaseIterable {
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
-    case `for`, allow, diff
+    case `for`, allow, diff, listener, group
     case digest, realm
 
     /// Options that select stored responses. If several are given, all of them must hold.
@@ -42,7 +42,7 @@ enum Option: String, CaseIterable {
         case .socket: "PATH"
         case .tag: "TAG"
         case .type: "TYPE"
-        case .zone, .user, .as, .node, .realm: "NAME"
+        case .zone, .user, .as, .node, .realm, .listener, .group: "NAME"
         case .storage: "POLICY"
         case .olderThan, .for: "AGE"
         case .by: "WHAT"
@@ -110,7 +110,9 @@ enum Option: String, CaseIterable {
         case .job: "who or what the placeholder is for; revoke: those of this job"
         case .for: "how long a placeholder holds, or a job learns (90s, 30m, 12h, 7d; default: until it is ended)"
         case .allow:
-            "learn start: let through what the access rules deny to this client or user, for 1h or as --for says"
+            "learn start: let through what the access rules deny to this client, user or listener, for 1h or as --for says"
+        case .group: "the budget of this group of users"
+        case .listener: "learn start: only requests that come by this listener (name in listen)"
         case .diff: "learn show: the difference to the rules in force"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }

@@ -6,6 +6,7 @@ import Server
 import Testing
 import JSON
 import Learning
+import Limiting
 import Access
 import Rules
 
@@ -50,6 +51,19 @@ final class ScriptedProxy: AdministeredProxy {
     }
 
     var now: WallTime { WallTime(secondsSinceEpoch: 1_000_000_000) }
+
+    /// The limit each has budgets of users; the file cannot be written for the one of full.
+    func resetBudgets(
+        of rule: String, _ subject: LimitSubject?
+    ) throws(Proxy.BudgetRefusal) -> (count: Int, complaint: String?) {
+        switch (rule, subject) {
+        case ("each", nil), ("each", .user): return (subject == nil ? 3 : 1, nil)
+        case ("each", _): throw .otherScope(.user)
+        case ("shared", _): throw .shares("each")
+        case ("full", _): return (1, "/b cannot be written: full")
+        default: throw .unknownRule(withBudget: ["each", "full"])
+        }
+    }
 
     let cleared = Locked<[String?]>([])
 
@@ -222,6 +236,23 @@ struct LearningRouteTests {
         #expect(ask("POST", "/learn/start", body: #"{"job":"many"}"#).status == 503)
     }
 
+    static let resets: [(body: String, status: Int, text: String)] = [
+        (#"{"rule":"each"}"#, 200, #"{"rule":"each","reset":3}"#),
+        (#"{"rule":"each","user":"ann"}"#, 200, #"{"rule":"each","reset":1}"#),
+        (#"{"rule":"each","client":"10.0.0.1"}"#, 400, "the limit each has one budget for each user"),
+        (#"{"rule":"shared"}"#, 400, "the limit shared has the budgets of each"),
+        (#"{"rule":"full"}"#, 500, "the budgets are reset until the next start: /b cannot be written: full"),
+        (#"{"rule":"none"}"#, 404, "no limit none has a budget; those with one: each, full"),
+        (#"{"user":"ann"}"#, 400, "is missing"), (#"{"rule":"each","user":"a","group":"b"}"#, 400, "one of"),
+        (#"{"rule":"each","client":"a"}"#, 400, "must be an address"), ("", 400, "error"),
+    ]
+    @Test(arguments: resets) func `POST to budgets/reset lets budgets begin anew`(
+        _ row: (body: String, status: Int, text: String)
+    ) {
+        let answer = ask("POST", "/budgets/reset", body: row.body)
+        #expect(answer.status == row.status && answer.text.contains(row.text), "\(answer.status) \(answer.text)")
+    }
+
     @Test(arguments: ["/learn/stop", "/learn/forget"]) func `a job that is not there`(_ path: String) {
         #expect(ask("POST", path, body: #"{"job":"nightly"}"#).status == 200)
         #expect(ask("POST", path, body: #"{"job":"other"}"#).status == 404)
@@ -244,7 +275,8 @@ struct LearningRouteTests {
     }
 
     @Test(arguments: [
-        ("POST", "/learn/start"), ("POST", "/learn/stop"), ("POST", "/learn/forget"), ("GET", "/learn"),
+        ("POST", "/budgets/reset"), ("POST", "/learn/start"), ("POST", "/learn/stop"), ("POST", "/learn/forget"),
+        ("GET", "/learn"),
         ("GET", "/learn/show"),
     ])
     func `over TCP all of it needs the token`(_ row: (method: String, path: String)) {

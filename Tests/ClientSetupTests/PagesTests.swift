@@ -58,6 +58,21 @@ struct PagesTests {
         #expect(try page(.authority).eTag != page(.bundle).eTag)
     }
 
+    @Test func `proxy.pac names what browsers reach without the proxy`() throws {
+        var direct = DirectDestinations()
+        direct.hosts = ["printer.example", "fd00::1"]
+        direct.suffixes = [".internal"]
+        direct.networks = [
+            .init(IPAddress(v4: 0x0A00_0000), prefixLength: 8), .init(IPAddress(v4: 0), prefixLength: 0),
+        ]
+        let script = text(try page(.proxyConfiguration, of: Pages(direct: direct)).body)
+        for part in [
+            #"host === "printer.example""#, #"host === "fd00::1""#, #"host === "[fd00::1]""#,
+            #"dnsDomainIs(host, ".internal")"#,
+            #"isInNet(host, "10.0.0.0", "255.0.0.0")"#, #"isInNet(host, "0.0.0.0", "0.0.0.0")"#,
+        ] { #expect(script.contains(part), "\(script)") }
+    }
+
     @Test func `proxy.pac sends everything through the proxy, but what is local`() throws {
         let script = text(try page(.proxyConfiguration).body)
         #expect(script.contains("return \"PROXY proxy.example.org:3128\";"))

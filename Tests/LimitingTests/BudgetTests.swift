@@ -13,14 +13,28 @@ import Testing
         #expect(window.end(of: Self.now) - Self.now == left)
         // The end belongs to the next window.
         let end = window.end(of: Self.now)
-        #expect(window.end(of: end - 1) == end && window.end(of: end) == end + window.length)
+        #expect(window.end(of: end - 1) == end && window.end(of: end) == end + (Self.lengths[window] ?? 0))
     }
 
-    @Test(arguments: ByteBudget.Window.allCases) func `times before 1970 have windows`(_ window: ByteBudget.Window) {
-        for time: Int64 in [-1, -window.length, -700_000] {
+    private static let lengths: [ByteBudget.Window: Int64] = [.hour: 3600, .day: 86_400, .week: 604_800]
+
+    @Test(arguments: [ByteBudget.Window.hour, .day, .week]) func `times before 1970 have windows`(
+        _ window: ByteBudget.Window
+    ) {
+        let length = Self.lengths[window] ?? 0
+        for time: Int64 in [-1, -length, -700_000] {
             let end = window.end(of: time)
-            #expect(end > time && end - time <= window.length)
+            #expect(end > time && end - time <= length)
         }
+    }
+
+    @Test func `a budget in all has one window that does not end`() throws {
+        for time: Int64 in [.min, 0, Self.now] { #expect(ByteBudget.Window.total.end(of: time) == ByteBudget.never) }
+        let uses = [BudgetUse(LimitBucket(rule: "job", .user("ann")), windowEnd: ByteBudget.never, spent: 9)]
+        #expect(try BudgetFile.read(BudgetFile.text(uses)) == uses)
+        #expect(
+            ByteBudget(5, every: .total).windowText == "in all" && ByteBudget(5, every: .day).windowText == "in one day"
+        )
     }
 
     @Test func `what counts is one direction or both`() {

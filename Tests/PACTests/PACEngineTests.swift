@@ -1,4 +1,6 @@
+import ClientSetup
 import Foundation
+import Message
 import PAC
 import Testing
 
@@ -48,6 +50,31 @@ private func failure(_ body: () throws -> String) -> String {
         throws
     {
         #expect(try value(expression) == expected, "\(expression)")
+    }
+
+    // What `pac.direct` names, in the script that Larder gives to browsers.
+    static let direct: [(host: String, isDirect: Bool)] = [
+        ("www.example.org", false), ("a.internal", true), ("A.B.Internal", true), ("internal", false),
+        ("notinternal", false), ("printer.example", true), ("printer.example.", true), ("x.printer.example", false),
+        ("10.1.2.3", true), ("11.1.2.3", false), ("10.1.2.3.example.org", false), ("192.168.7.9", true),
+        ("192.168.8.9", false), ("fd00::1", true), ("[fd00::1]", true), ("fd00::2", false), ("localhost", true),
+        ("proxy.example", true), ("no.such.name.invalid", false),
+    ]
+    @Test(arguments: direct) func `the PAC file for browsers`(_ row: (host: String, isDirect: Bool)) throws {
+        var direct = DirectDestinations()
+        direct.hosts = ["printer.example", "fd00::1"]
+        direct.suffixes = [".internal"]
+        direct.networks = [
+            .init(IPAddress(v4: 0x0A00_0000), prefixLength: 8), .init(IPAddress(v4: 0xC0A8_0600), prefixLength: 23),
+        ]
+        let place = ProxyPlace(host: Array("proxy.example".utf8), port: 3128)
+        guard case .page(let page) = Pages(direct: direct).answer(.proxyConfiguration, place: place) else {
+            Issue.record("there is no page")
+            return
+        }
+        let script = String(decoding: page.body, as: UTF8.self)
+        let found = try answer(script, url: "http://\(row.host)/", host: row.host)
+        #expect(found == (row.isDirect ? "DIRECT" : "PROXY proxy.example:3128"), "\(row.host)")
     }
 
     static let results = [

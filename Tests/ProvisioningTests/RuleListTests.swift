@@ -93,7 +93,30 @@ struct NamedListTests {
     static let suffixes: [(rule: String, error: String?, warnings: [String])] = [
         ("allow: { host: \"*.com\" }", "*.com allows every name that anybody registers below com", []),
         ("allow: { host: \"*.co.uk\" }", "*.co.uk allows every name that anybody registers below co.uk", []),
-        ("allow: { host: \"*.github.io\" }", nil, ["*.github.io: anybody can have a name below github.io"]),
+        ("allow: { host: \"*.github.io\" }", "*.github.io allows every name that anybody can have below github.io", []),
+        (
+            "allow: { host: \"*.github.io\", port: 443 }",
+            "*.github.io allows every name that anybody can have below github.io", []
+        ),
+        (
+            "allow: { host: \"*.github.io\", method: [ GET, CONNECT ] }",
+            "*.github.io allows every name that anybody can have below github.io", []
+        ),
+        (
+            "allow: { host: \"*.github.io\", method: CONNECT }",
+            "*.github.io allows every name that anybody can have below github.io", []
+        ),
+        ("allow: { host: \"*.github.io\", shared: yes }", nil, []),
+        (
+            "allow: { host: \"*.github.io\", shared: no }",
+            "*.github.io allows every name that anybody can have below github.io", []
+        ),
+        ("allow: { host: \"*.com\", shared: yes }", "*.com allows every name that anybody registers below com", []),
+        ("allow: { host: \"*.a.github.io\" }", nil, []),
+        (
+            "allow: { host: \"*.github.io\", method: [ GET, HEAD ] }", nil,
+            ["*.github.io: anybody can have a name below github.io"]
+        ),
         ("allow: { host: \"*.github.io\", path: /x }", nil, ["*.github.io: anybody can have a name below github.io"]),
         ("allow: { host: \"*.example.com\" }", nil, []), ("allow: { host: a.github.io }", nil, []),
         ("allow: { host: \"*.internal\" }", nil, []), ("allow: { host: \"*\" }", nil, []),

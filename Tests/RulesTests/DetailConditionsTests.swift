@@ -98,6 +98,45 @@ struct DetailConditionsTests {
         #expect(unmet == (row.allows ? [] : .details), "row \(index)")
     }
 
+    static let ownRows:
+        [(own: String?, presence: [DetailConditions.CredentialPresence], names: [String], holds: Bool)] = [
+            ("forge", [.own], [], true), ("forge", [], ["forge"], true), ("forge", [], ["other"], false),
+            ("forge", [.client], [], false), ("forge", [.none], [], true), (nil, [.own], [], false),
+            (nil, [], ["forge"], false), (nil, [.none], ["forge"], true), (nil, [.client, .own], ["forge"], false),
+        ]
+    @Test(arguments: ownRows.indices) func `a credential of Larder's own`(_ index: Int) {
+        let row = Self.ownRows[index]
+        var conditions = RuleConditions()
+        conditions.details.credentials = row.presence
+        conditions.details.ownCredentials = row.names
+        var asked = request()
+        asked.details = RequestDetails()
+        asked.details?.ownCredential = row.own
+        for reading in [PathReading.everySpelling, .anySpelling] {
+            #expect(conditions.holdForRequest(asked, paths: reading) == row.holds, "row \(index)")
+        }
+        #expect(conditions.details.lookInside)
+    }
+
+    static let valueRows: [(query: String, allows: Bool, denies: Bool)] = [
+        ("service=git-upload-pack", true, true), ("a=1&service=git-upload-pack", true, true),
+        ("service=git-receive-pack", false, false), ("service", false, false), ("", false, false),
+        ("service=git-upload-pack&service=git-receive-pack", false, true), ("Service=git-upload-pack", false, true),
+        ("service=git%2Dupload-pack", false, true), ("service=GIT-upload-pack", false, true),
+        ("%73ervice=git-upload-pack", false, true), ("service=git-upload-pack;x", false, true),
+        ("service=git%252Dupload%252Dpack", false, true), ("service=git-upload-pack%00x", false, true),
+        ("xservice=git-upload-pack", false, false), ("service=git-upload-packs", false, false),
+    ]
+    @Test(arguments: valueRows) func `the value of a query parameter`(
+        _ row: (query: String, allows: Bool, denies: Bool)
+    ) {
+        var conditions = RuleConditions()
+        conditions.details.queries = ["service=git-upload-pack"]
+        let asked = request(path: "/a?\(row.query)")
+        #expect(conditions.holdForRequest(asked, paths: .everySpelling) == row.allows, "\(row.query)")
+        #expect(conditions.holdForRequest(asked, paths: .anySpelling) == row.denies, "\(row.query)")
+    }
+
     @Test func `all details must hold`() {
         var conditions = RuleConditions()
         conditions.details = Self.token

@@ -1,5 +1,6 @@
 import Foundation
 import Limiting
+import Message
 import Rules
 import Server
 import Settings
@@ -119,6 +120,66 @@ import Testing
                     .write(to: s.directory.appendingPathComponent("budgets"))
             }
             s.origin.expects("GET /a").replies(200, body: "a")
+            #expect(try s.client().get("/a").status == 200)
+        }
+    }
+
+    @Test func `a budget in all ends for good, survives a restart, and is reset by its name`() throws {
+        try scenario(with(ByteBudget(10, every: .total), file: "budgets")) { s in
+            for _ in 1...4 { s.origin.expects("GET /a").replies(200, body: "0123456789") }
+            #expect(try s.client().get("/a").status == 200)
+            let refused = try s.client().get("/a")
+            #expect(refused.status == 429 && refused["Retry-After"] == nil, "\(refused)")
+            #expect(
+                refused["Proxy-Status"]?.contains("limit week for client 127.0.0.1: 10 bytes in all") == true,
+                "\(refused)")
+            try s.restart()
+            #expect(try s.client().get("/a").status == 429)
+            let (own, other) = (
+                LimitSubject(client: IPAddress(v4: 0x7F00_0001)), LimitSubject(client: IPAddress(v4: 0x7F00_0002))
+            )
+            #expect(try s.proxy.resetBudgets(of: "week", other).count == 0)
+            #expect(try s.client().get("/a").status == 429)
+            #expect(try s.client(from: 0x7F00_0002).get("/a").status == 200)
+            #expect(try s.proxy.resetBudgets(of: "week", own).count == 1)
+            #expect(try s.client().get("/a").status == 200)
+            #expect(try s.client().get("/a").status == 429)
+            #expect(try s.proxy.resetBudgets(of: "week", nil).count == 2)
+            // What was reset stays so.
+            try s.restart()
+            #expect(try s.client().get("/a").status == 200)
+        }
+    }
+
+    @Test func `only a budget that is there is reset`() throws {
+        try scenario({ configuration, _ in
+            configuration.limitPlan = LimitPlan([
+                LimitRule(name: "each", per: .user, LimitTerms(budget: ByteBudget(10, every: .day))),
+                LimitRule(name: "others", shares: "each"),
+                LimitRule(name: "rate", RuleConditions(), LimitTerms(requests: TokenRate(1, per: .second))),
+            ])
+        }) { s in
+            #expect(throws: Proxy.BudgetRefusal.unknownRule(withBudget: ["each"])) {
+                try s.proxy.resetBudgets(of: "rate", nil)
+            }
+            #expect(throws: Proxy.BudgetRefusal.unknownRule(withBudget: ["each"])) {
+                try s.proxy.resetBudgets(of: "none", nil)
+            }
+            #expect(throws: Proxy.BudgetRefusal.shares("each")) { try s.proxy.resetBudgets(of: "others", nil) }
+            #expect(throws: Proxy.BudgetRefusal.otherScope(.user)) { try s.proxy.resetBudgets(of: "each", .group("a")) }
+            let unused = try s.proxy.resetBudgets(of: "each", .user("ann"))
+            #expect(unused.count == 0)
+        }
+    }
+
+    @Test func `a budget whose windows a reload changes begins anew`() throws {
+        try scenario(with(ByteBudget(10, every: .total))) { s in
+            for _ in 1...3 { s.origin.expects("GET /a").replies(200, body: "0123456789") }
+            #expect(try s.client().get("/a").status == 200)
+            #expect(try s.client().get("/a").status == 429)
+            try s.adopt(with(ByteBudget(10, every: .week)))
+            #expect(try s.client().get("/a").status == 200)
+            try s.adopt(with(ByteBudget(10, every: .total)))
             #expect(try s.client().get("/a").status == 200)
         }
     }

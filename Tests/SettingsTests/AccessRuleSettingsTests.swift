@@ -7,15 +7,23 @@ import Testing
 struct AccessRuleSettingsTests {
     static let rows: [(rule: String, text: String)] = [
         ("allow: { host: a.example, scheme: https, port: 443 }", "allow: host a.example; port 443; scheme https"),
-        ("deny: { query: [ token, \"a b\" ] }", "deny: query token, a b"),
+        (
+            "deny: { query: [ token, \"a b\", service=git-receive-pack ] }",
+            "deny: query token, a b, service=git-receive-pack"
+        ),
         ("deny: { content_type: \"application/*\", method: POST }", "deny: method POST; content_type application/*"),
         ("deny: { request_size: { at_least: 1MiB } }", "deny: request_size at least 1048576 bytes"),
         ("allow: { request_size: { at_most: 100 } }", "allow: request_size at most 100 bytes"),
         ("deny: { upgrade: WebSocket }", "deny: upgrade websocket"),
         ("deny: { upgrade: \"*\" }", "deny: upgrade *"),
         ("deny: { credential: client }", "deny: credential client"),
+        ("allow: { credential: [ own, none ] }", "allow: credential own, none"),
         ("deny: { user_agent: [ curl/, \"*bot*\" ] }", "deny: user_agent curl/, *bot*"),
         ("allow: { time: [ mon-fri 08:00-18:00, sat utc ] }", "allow: time mon-fri 08:00-18:00, sat utc"),
+        (
+            "allow: { time: mon-fri 08:00-18:00, zone: Europe/Berlin }",
+            "allow: time mon-fri 08:00-18:00; zone Europe/Berlin"
+        ),
         ("allow: { listener: [ inner, outer ] }", "allow: listener inner, outer"),
         ("deny: { host: [ a.example, { file: blocked.txt } ] }", "deny: host a.example, blocked.txt (0 entries)"),
         ("deny: { host: { file: blocked.txt } }", "deny: host blocked.txt (0 entries)"),
@@ -115,6 +123,36 @@ struct AccessRuleSettingsTests {
     @Test func `rules that only report do not change the default`() throws {
         #expect(try loaded("access: { rules: [ { deny: { report: yes } } ] }").access.defaultEffect == .allow)
         #expect(try loaded("access: { rules: [ { deny: {} } ] }").access.defaultEffect == .deny)
+    }
+
+    private static let forge =
+        "credentials: [ { name: forge, scheme: bearer, match: { host: a.example, scheme: https }, token: t } ]"
+
+    @Test func `a rule may be for requests with a credential of Larder's own`() throws {
+        let configuration = try loaded(
+            "access: { rules: [ { allow: { host: a.example, credential: { own: forge } } } ] }\n\(Self.forge)")
+        #expect(configuration.access.rules.map(\.text) == ["allow: host a.example; credential own forge"])
+        let wrong = try load("access: { rules: [ { allow: { credential: { own: forgr } } } ] }\n\(Self.forge)").errors
+        #expect(
+            wrong.map(\.description).contains {
+                $0.contains("access.rules[1]: there is no credential forgr; did you mean forge?")
+            }, "\(wrong)")
+        let unknown = try load("access: { rules: [ { allow: { credential: larder } } ] }").errors
+        #expect(
+            unknown.map(\.description).contains { $0.contains("expected one of client, none, own") },
+            "\(unknown)")
+    }
+
+    static let zones: [(rule: String, error: String)] = [
+        ("allow: { zone: Europe/Berlin }", "[1].allow.zone: zone needs time; time: mon-fri 08:00-18:00"),
+        ("allow: { time: mon, zone: ../../etc/passwd }", "expected a time zone such as Europe/Berlin"),
+        ("allow: { time: mon, zone: /etc/localtime }", "expected a time zone such as Europe/Berlin"),
+        ("allow: { time: mon, zone: \"+01:00\" }", "name the place, not the offset"),
+        ("allow: { time: 08:00-18:00 Europe/Berlin }", "the zone has a key of its own: zone: Europe/Berlin"),
+    ]
+    @Test(arguments: zones) func `a zone has a name, and belongs to times`(_ rule: String, _ error: String) throws {
+        let texts = try load("access: { rules: [ \(rule) ] }").errors.map(\.description)
+        #expect(texts.count == 1 && texts[0].contains(error), "\(texts)")
     }
 
     static let sides = [

@@ -283,7 +283,7 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, intercept, tunnel, profile, report"
+            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, zone, intercept, tunnel, shared, profile, report"
         ),
         ("deny: { tunnel: any }", "[1].deny.tunnel: a deny rule opens no tunnel"),
         ("allow: { tunnel: ssh }", "[1].allow.tunnel: found \"ssh\", expected tls or any"),
@@ -343,8 +343,8 @@ struct ConfigurationErrorTests {
             "allow: { scheme: ftp }", "[1].allow.scheme: found \"ftp\", expected http or https"
         ),
         (
-            "deny: { query: a=b }",
-            "[1].deny.query: found \"a=b\", expected the name of a query parameter; only the name, without \"=\" and the value"
+            "deny: { query: a=b=c }",
+            "[1].deny.query: found \"a=b=c\", expected the name of a query parameter, or name=value"
         ),
         (
             "deny: { upgrade: h2c/1 }",
@@ -363,7 +363,7 @@ struct ConfigurationErrorTests {
             "[1].deny.request_size: found a mapping, expected { at_most: … } or { at_least: … }"
         ),
         (
-            "deny: { credential: mine }", "[1].deny.credential: found \"mine\", expected client or none"
+            "deny: { credential: mine }", "[1].deny.credential: found \"mine\", expected one of client, none, own"
         ),
         (
             "allow: { time: \"monday 8-18\" }",

@@ -34,9 +34,10 @@ struct ProfileTests {
         #expect(
             try rules("allow: { profile: source-read, host: git.example, path: /group/tool.git }") == [
                 "1 deny: host git.example; port 80, 443; path /group/tool.git/git-receive-pack (\"source-read allows no pushes\") — profile source-read",
-                "2 allow: host git.example; port 443; method CONNECT → intercept yes — profile source-read",
-                "3 allow: host git.example; port 80, 443; method GET, HEAD; path /group/tool.git/info/refs, /group/tool.git/HEAD, /group/tool.git/objects/*, /group/tool.git/archive/*, /group/tool.git/tarball/*, /group/tool.git/zipball/*, /group/tool.git/tar.gz/*, /group/tool.git/zip/* — profile source-read",
-                "4 allow: host git.example; port 80, 443; method POST; path /group/tool.git/git-upload-pack — profile source-read",
+                "2 deny: host git.example; port 80, 443; path /group/tool.git/info/refs; query service=git-receive-pack (\"source-read allows no pushes\") — profile source-read",
+                "3 allow: host git.example; port 443; method CONNECT → intercept yes — profile source-read",
+                "4 allow: host git.example; port 80, 443; method GET, HEAD; path /group/tool.git/info/refs, /group/tool.git/HEAD, /group/tool.git/objects/*, /group/tool.git/archive/*, /group/tool.git/tarball/*, /group/tool.git/zipball/*, /group/tool.git/tar.gz/*, /group/tool.git/zip/* — profile source-read",
+                "5 allow: host git.example; port 80, 443; method POST; path /group/tool.git/git-upload-pack — profile source-read",
             ])
     }
 
@@ -44,8 +45,14 @@ struct ProfileTests {
         #expect(
             try rules("allow: { profile: model-api, host: models.example, path: [ /v1/messages ] }") == [
                 "1 allow: host models.example; port 443; method CONNECT → intercept yes — profile model-api",
-                "2 allow: host models.example; port 80, 443; method POST; path /v1/messages — profile model-api",
+                "2 allow: host models.example; port 80, 443; method POST; path /v1/messages; request_size at most 10485760 bytes — profile model-api",
             ])
+        #expect(
+            try rules(
+                "allow: { profile: model-api, host: models.example, path: /v1, request_size: { at_most: 64KiB } }") == [
+                    "1 allow: host models.example; port 443; method CONNECT → intercept yes — profile model-api",
+                    "2 allow: host models.example; port 80, 443; method POST; path /v1; request_size at most 65536 bytes — profile model-api",
+                ])
     }
 
     @Test func `without an authority tunnels stay closed, and a warning says so`() throws {

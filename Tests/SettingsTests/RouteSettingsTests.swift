@@ -1,3 +1,4 @@
+import Message
 import Routing
 import Rules
 import Settings
@@ -272,5 +273,29 @@ import Testing
         }
         let shown = try? loaded("routes: [ { via: \"http://me:hidden@proxy:1\" } ]").routes.description
         #expect(shown?.contains("hidden") == false, "\(shown ?? "nothing")")
+    }
+
+    @Test func `what browsers reach without the proxy`() throws {
+        let configuration = try loaded(
+            "pac: { direct: [ \"*.internal\", Printer.Example, 10.0.0.0/8, 10.1.2.3, \"fd00::1\" ] }")
+        #expect(
+            configuration.pac.direct == [
+                .host(.below(".internal")), .host(.exact("printer.example")),
+                .network(try #require(AddressRange("10.0.0.0/8"))), .host(.address(IPAddress(v4: 0x0A01_0203))),
+                .host(.address(try #require(IPAddress(strict: "fd00::1".utf8)))),
+            ])
+    }
+
+    static let notDirect: [(value: String, error: String)] = [
+        ("\"*\"", "then nothing would use the proxy"), ("http://a.example/", "only the host, without a scheme"),
+        (".internal", "did you mean *.internal?"),
+        ("\"fd00::/8\"", "PAC files cannot compare networks of IPv6; name addresses"),
+        ("10.1.2.3/8", "expected a host name, *.name, an address or a network of IPv4"),
+    ]
+    @Test(arguments: notDirect) func `what browsers cannot reach without the proxy`(
+        _ row: (value: String, error: String)
+    ) throws {
+        let texts = try load("pac: { direct: \(row.value) }").errors.map(\.description)
+        #expect(texts.count == 1 && texts[0].contains("pac.direct") && texts[0].contains(row.error), "\(texts)")
     }
 }

@@ -62,17 +62,25 @@ package final class Pages: Sendable {
     private let authority: Page?
     private let bundle: Page?
     private let trustStore: Page?
+    private let direct: DirectDestinations
 
     /// The pages of a proxy that intercepts nothing.
-    package init() { (roots, authority, bundle, trustStore) = ([], nil, nil, nil) }
+    ///
+    /// - Parameter direct: what `/proxy.pac` sends around the proxy.
+    package init(direct: DirectDestinations = DirectDestinations()) {
+        (roots, authority, bundle, trustStore) = ([], nil, nil, nil)
+        self.direct = direct
+    }
 
     /// - Parameters:
     ///   - roots: Larder's roots in DER, the present one first.
     ///   - systemRoots: what the machine of the proxy trusts, in DER.
     ///   - now, sha1: see `JavaKeyStore.encode`.
     package init(
-        roots: [[UInt8]], systemRoots: [[UInt8]], now: WallTime, sha1: ([UInt8]) -> [UInt8]
+        roots: [[UInt8]], systemRoots: [[UInt8]], direct: DirectDestinations = DirectDestinations(), now: WallTime,
+        sha1: ([UInt8]) -> [UInt8]
     ) {
+        self.direct = direct
         precondition(!roots.isEmpty, "an authority has a root")
         self.roots = roots
         let others = systemRoots.filter { !roots.contains($0) }
@@ -99,7 +107,7 @@ package final class Pages: Sendable {
         guard let place else { return .noPlace }
         let text =
             name == .setupScript
-            ? setupScript(place, hasAuthority: hasAuthority) : proxyConfigurationScript(place)
+            ? setupScript(place, hasAuthority: hasAuthority) : proxyConfigurationScript(place, direct)
         return .page(Page(name.contentType, Array(text.utf8), isFixed: false))
     }
 }

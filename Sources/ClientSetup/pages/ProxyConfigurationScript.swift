@@ -1,13 +1,14 @@
-/// `/proxy.pac`: tells a browser to send everything through the proxy, except what is on its own machine.
+/// `/proxy.pac`: tells a browser to send everything through the proxy, except what is on its own machine and what `pac.direct` names.
 ///
 /// Without a second choice behind the proxy: a browser that went around it unnoticed would do what rules forbid.
-func proxyConfigurationScript(_ place: ProxyPlace) -> String {
+func proxyConfigurationScript(_ place: ProxyPlace, _ direct: DirectDestinations) -> String {
     """
     function FindProxyForURL(url, host) {
+      host = host.toLowerCase().replace(/\\.$/, "");
       if (host === "localhost" || host === "127.0.0.1" || host === "::1" || host === "[::1]" || host === "\(place.plainHost)") {
         return "DIRECT";
       }
-      return "PROXY \(place.authority)";
+    \(direct.isEmpty ? "" : "  if (\(direct.condition)) {\n    return \"DIRECT\";\n  }\n")  return "PROXY \(place.authority)";
     }
 
     """

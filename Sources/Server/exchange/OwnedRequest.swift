@@ -129,6 +129,8 @@ final class OwnedRequest: ReceivedRequest {
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
         chooseCredential(snapshot, shared, now: now)
+        // It has been asked for before, to choose the credential by.
+        cachedAccess?.details?.ownCredential = credential?.rule.name
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
         // If the key is not the URI here, an earlier call made it.

@@ -28,7 +28,7 @@ extension LimitAccount {
         }
         let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
         if let budget = terms.budget, isSpent(budget, wall: wall) {
-            return LimitExcess(bucket, .budget(budget), wait: UInt64(windowLeft(wall: wall)) * 1_000_000_000)
+            return LimitExcess(bucket, .budget(budget), wait: windowLeft(wall: wall))
         }
         if let count = terms.concurrent, usage.underWay >= count {
             return LimitExcess(bucket, .concurrent(count), wait: 0)
@@ -46,7 +46,8 @@ extension LimitAccount {
         if let count = terms.concurrent { parts.append("\(usage.underWay) of \(count) under way") }
         if let rate = terms.bandwidth { parts.append("\(rate) bytes per second to clients") }
         if let budget = terms.budget {
-            parts.append("\(usage.spent) of \(budget.bytes) bytes used in this \(budget.window.rawValue)")
+            let window = budget.window == .total ? "in all" : "in this \(budget.window.rawValue)"
+            parts.append("\(usage.spent) of \(budget.bytes) bytes used \(window)")
         }
         if let bytes = terms.requestBody { parts.append("requests with at most \(bytes) bytes of content") }
         if let bytes = terms.requestSize { parts.append("requests of at most \(bytes) bytes") }

@@ -77,6 +77,8 @@ package final class LearningBook: Sendable {
         case running
         case tooManyJobs
         case tooManyJournals
+        /// No listener has the name of the scope. Those that there are.
+        case unknownListener(among: [String])
     }
 
     /// Begins a run of a job.

@@ -9,6 +9,10 @@ extension Proxy {
     ///
     /// - Returns: why its journal is in memory only; nil if it is saved.
     package func startLearning(_ job: ActiveJob) throws(LearningBook.Refusal) -> String? {
+        let listeners = snapshot.configuration.listen.map(\.name)
+        if let listener = job.scope.listener, !listeners.contains(listener) {
+            throw .unknownListener(among: listeners)
+        }
         let complaint = try shared.learning.begin(job, now: WallTime(ticks: readWallTicks()))
         onEachWorker { $0.adoptLearning() }
         return complaint

@@ -54,6 +54,19 @@ package final class BudgetShelf: Sendable {
         if !isAccepted { isTending.store(false, ordering: .relaxed) }
     }
 
+    /// Nothing of these budgets is used any more, also after a restart. Blocks.
+    ///
+    /// - Parameter subject: nil: all that the rule has a budget for.
+    /// - Returns: how many were in use, and what kept the file from being written.
+    func reset(_ rule: String, _ subject: LimitSubject?) -> (count: Int, complaint: String?) {
+        let count = table.resetBudgets(of: rule, subject, wall: BudgetShelf.wallSeconds)
+        Diagnostics.info("budgets: \(count) of the limit \(rule) were reset")
+        return state.withLock { state in
+            save(&state)
+            return (count, state.complaint)
+        }
+    }
+
     /// Saves what has changed. Blocks.
     func close() { state.withLock { save(&$0) } }
 

@@ -123,7 +123,8 @@ package final class LimitAccount: Sendable {
     @inline(__always)
     private func turn(_ window: ByteBudget.Window, wall: Int64) {
         let end = windowEnd.load(ordering: .relaxed)
-        guard wall >= end else { return }
+        // A budget that was one in all, and now has windows, begins with a new one.
+        guard wall >= end || (end == ByteBudget.never) != (window == .total) else { return }
         let next = window.end(of: wall)
         if windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged {
             spent.store(0, ordering: .relaxed)
@@ -141,8 +142,14 @@ package final class LimitAccount: Sendable {
         return spent.load(ordering: .relaxed) >= budget.bytes
     }
 
-    /// In seconds.
-    func windowLeft(wall: Int64) -> Int64 { max(1, windowEnd.load(ordering: .relaxed) - wall) }
+    /// In nanoseconds. Nil: the window does not end.
+    func windowLeft(wall: Int64) -> UInt64? {
+        let end = windowEnd.load(ordering: .relaxed)
+        return end == ByteBudget.never ? nil : UInt64(max(1, end - wall)) * 1_000_000_000
+    }
+
+    /// Nothing of the budget is used any more. What is under way goes on counting.
+    func resetBudget() { spent.store(0, ordering: .relaxed) }
 
     /// Nil if nothing is used of the present window.
     func budgetUse(wall: Int64) -> BudgetUse? {

@@ -79,6 +79,17 @@ package final class LimitTable: Sendable {
         }
     }
 
+    /// - Parameter subject: nil: all that the rule has a budget for.
+    /// - Returns: how many budgets were in use.
+    func resetBudgets(of rule: String, _ subject: LimitSubject?, wall: Int64) -> Int {
+        let used = accounts.filter { account in
+            account.bucket.rule == rule && subject.map { $0 == account.bucket.subject } ?? true
+                && account.budgetUse(wall: wall) != nil
+        }
+        for account in used { account.resetBudget() }
+        return used.count
+    }
+
     package var accounts: [LimitAccount] { state.withLock { Array($0.accounts.values) } }
 
     /// The account of a bucket, if it is in use.

@@ -46,9 +46,9 @@ final class RequestLimits {
     }
 
     /// Takes token and place of one bucket. Returns what stands in the way; nothing is taken then.
-    private func met(_ share: Share, now: UInt64, wall: Int64) -> (figure: LimitExcess.Figure, wait: UInt64)? {
+    private func met(_ share: Share, now: UInt64, wall: Int64) -> (figure: LimitExcess.Figure, wait: UInt64?)? {
         if let budget = share.terms.budget, share.account.isSpent(budget, wall: wall) {
-            return (.budget(budget), UInt64(share.account.windowLeft(wall: wall)) * 1_000_000_000)
+            return (.budget(budget), share.account.windowLeft(wall: wall))
         }
         if let rate = share.terms.requests, !share.account.take(rate, now: now) {
             return (.requests(rate), share.account.wait(rate, now: now))

@@ -43,8 +43,18 @@ package struct LDAPEntry: Sendable, Equatable {
     /// The most bytes of one message of the directory.
     private static let messageMax: ber_len_t = 4 << 20
 
+    /// The library and GnuTLS prepare themselves at their first use, and would not notice that two threads do so at once.
+    private static let isPrepared: Bool = {
+        var handle: OpaquePointer?
+        guard unsafe ldap_initialize(&handle, "ldap://127.0.0.1") == LDAP_SUCCESS else { return false }
+        var isServer: CInt = 0
+        defer { unsafe ldap_unbind_ext_s(handle, nil, nil) }
+        return unsafe ldap_set_option(handle, LDAP_OPT_X_TLS_NEWCTX, &isServer) == LDAP_OPT_SUCCESS
+    }()
+
     /// Makes a connection, which opens with its first request; with StartTLS at once.
     package init(_ place: LDAPPlace) throws(LDAPFailure) {
+        guard LDAPConnection.isPrepared else { throw LDAPFailure(text: "the library cannot be used") }
         var made: OpaquePointer?
         let code = unsafe ldap_initialize(&made, place.url)
         guard code == LDAP_SUCCESS, let handle = unsafe made else {

@@ -45,8 +45,8 @@ final class DirectoryDesk: Sendable {
         }
         guard let call else { return then(.unavailable) }
         guard call > 0 else { return }
-        // Calls of one key run one after the other: as many keys as threads.
-        let isTaken = calls.submit(key: "\(call % DirectoryDesk.threadsMax)") { [self] in
+        // Calls of one key run one after the other. These have nothing to do with each other.
+        let isTaken = calls.submit(key: "\(call)") { [self] in
             answer(ask(question, terms), to: key)
         }
         if !isTaken { answer(.unavailable, to: key) }

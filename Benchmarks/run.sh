@@ -55,13 +55,15 @@ cc -O2 -o "$work/origin" "$here/origin.c"
 "$work/origin" >"$work/origin.port" &
 origin=127.0.0.1:$(port_in "$work/origin.port")
 
+# A list for `hosts`: none of its names is asked for.
+seq -f 'h%.0f.listed.example' 500000 >"$work/hosts"
 echo s3cret | "$larder" passwd "$work/users" alice >/dev/null
 echo s3cret | "$larder" passwd --digest --realm bench "$work/users.digest" alice >/dev/null
 token=$("$larder" passwd --token "$work/tokens" builder)
 
 # Prints the configuration of a setup: `open` has nothing that looks at requests, each of the others adds one thing.
 configure() {
-    local cache="" access="" log=off
+    local cache="" access="" limits="" log=off
     case $1 in
         rules)
             access='rules: [ { deny: { host: [ "*.example.org", example.net ], port: [ 22, 25 ] } },
@@ -74,6 +76,11 @@ configure() {
         basic) access="authentication: { basic: { realm: bench, users: $work/users, remember: 1h } }," ;;
         digest) access="authentication: { digest: { realm: bench, users: $work/users.digest, md5: no } }," ;;
         bearer) access="authentication: { bearer: { tokens: $work/tokens } }," ;;
+        hosts) access="rules: [ { deny: { host: { file: $work/hosts } } }, { allow: { address: [ 127.0.0.0/8 ] } } ]," ;;
+        limits)
+            # None of them is reached, and none lets a hit wait.
+            limits='limits: { rules: [ { name: rate, requests: 1000000/s }, { name: places, per: all, concurrent: 1000 },
+                { name: line, bandwidth: 1TiB/s } ] }' ;;
         log) log=$work/access.log ;;
     esac
     cat <<YAML
@@ -83,6 +90,7 @@ admin: { address: "127.0.0.1:0", socket: $work/admin.sock }
 cache: { $cache memory: 256MiB, disk: { path: $work/store, size: 0 } }
 access: { $access private_destinations: allow, connect_ports: [ ${origin##*:} ] }
 log: { access: $log, level: warning }
+$limits
 YAML
 }
 
@@ -100,7 +108,7 @@ browser() {
 short /hit-1k >"$work/hit-short.request"
 browser /hit-1k >"$work/hit-browser.request"
 short /hit-16k >"$work/hit-16k.request"
-for case in hit-rules hit-many hit-log hit-digest; do short /hit-1k >"$work/$case.request"; done
+for case in hit-rules hit-many hit-hosts hit-limits hit-log hit-digest; do short /hit-1k >"$work/$case.request"; done
 short /hit-1k $'Proxy-Authorization: Basic YWxpY2U6czNjcmV0\r\n' >"$work/hit-basic.request"
 short /hit-1k "Proxy-Authorization: Bearer $token"$'\r\n' >"$work/hit-bearer.request"
 short /pass >"$work/miss-pass.request"
@@ -108,7 +116,7 @@ short /store-@@@@@@@@ >"$work/miss-store.request"
 short /revalidate >"$work/revalidate.request"
 printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$origin" >"$work/connect.request"
 # The cases of a setup.
-setups="open rules many basic digest bearer log"
+setups="open rules many hosts limits basic digest bearer log"
 cases_of() {
     case $1 in
         open) echo hit-short hit-browser hit-16k miss-pass miss-store revalidate connect ;;
@@ -143,7 +151,10 @@ counted() {  # counted CASE COUNT: loads, and prints what callgrind counted mean
     awk -f "$here/callgrind.awk" "$work/callgrind.$1.$2"
 }
 for setup in $setups; do
-    start_larder $setup valgrind --tool=callgrind --callgrind-out-file="$work/callgrind" "$work/larder.stripped"
+    # Instructions of the start are not counted: reading half a million hosts takes a minute otherwise.
+    start_larder $setup valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/callgrind" \
+        "$work/larder.stripped"
+    callgrind_control --instr=on "$pid" >/dev/null 2>&1
     dumps=0
     for case in $(cases_of $setup); do
         n=$requests

@@ -2,7 +2,7 @@
 ///
 /// ```
 /// calm ◀──▶ strained: idle connections are closed, those that are idle for longest first
-///              ◀──▶ overloaded: all idle ones are closed, new connections and requests are refused; bodies under way go on
+///              ◀──▶ overloaded: all idle ones are closed, new connections and requests are refused; bodies under way and hits go on
 /// ```
 ///
 /// A state is left at a lower level than the one at which it is entered, so that it does not change with every reading.
@@ -54,6 +54,9 @@ package struct OverloadPolicy: Equatable, Sendable {
         if percent >= strained.from || (state > .calm && percent >= strained.until) { return .strained }
         return .calm
     }
+
+    /// A connection that has had an answer more recently is not idle: its client may be about to ask again, and a hit costs next to nothing.
+    package static let idleMin: Duration = .seconds(1)
 
     /// How many of so many idle connections are closed now. Asked once a second.
     package static func idleToClose(of count: Int, in state: State) -> Int {

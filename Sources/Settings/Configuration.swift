@@ -31,6 +31,8 @@ package struct Configuration: Sendable, Equatable {
     package var limitPlan = LimitPlan()
     /// `limits.budgets_file`. Nil: budgets begin anew when Larder starts.
     package var budgetsFile: String?
+    /// In bytes, of the process. Nil: what the control group allows.
+    package var memoryMax: UInt64?
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
     package var origins: [OriginRule] = []

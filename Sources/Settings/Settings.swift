@@ -707,6 +707,10 @@ enum Settings {
                     "  - { name: everybody, per: all, concurrent: 5000 }",
                 ], defaultMeaning: "none"),
             Setting(
+                "limits.memory_max", \.memoryMax, SettingKind<UInt64>.size(32 << 20...1 << 50).orLeftOut, reload: .live,
+                "The memory that the process may have before it sheds load: at 85 % it closes idle connections, at 95 % it refuses new ones. It should be well above cache.memory.",
+                example: ["memory_max: 4GiB"], defaultMeaning: "that of the control group, if it has a limit"),
+            Setting(
                 "limits.budgets_file", \.budgetsFile, SettingKind<String>.path("a file").orLeftOut, reload: .live,
                 "Where Larder keeps what has been used of budgets, so that a restart does not refill them.",
                 example: ["budgets_file: /var/lib/larder/budgets"], defaultMeaning: "none"),

@@ -131,7 +131,8 @@ package func renderStatisticsManual() -> String {
     text +=
         heading(
             3, "Rules of limits",
-            "each of `limit_rules`, beside its `name`: the rules of `limits.rules` with buckets of their own ([limits.md](limits.md))")
+            "each of `limit_rules`, beside its `name`: the rules of `limits.rules` with buckets of their own ([limits.md](limits.md))"
+        )
         + table(of: limitRuleFigures, prefix: "limit_", by: "rule")
     text +=
         heading(

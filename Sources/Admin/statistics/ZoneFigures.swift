@@ -111,24 +111,24 @@ package let ecosystemFigures: [Figure<EcosystemCounts>] = [
 /// Of each rule of `limits.rules`, beside its `name`.
 package let limitRuleFigures: [Figure<LimitRuleUse>] = [
     Figure(
-        "refused_requests", .counter("refused_requests"), label: "too many requests",
+        "refused_requests", .counter("refused_requests"), label: "too many requests", shown: .trouble,
         help: "Requests beyond `requests`, the rate of the rule.", count: \.refusedRequests),
     Figure(
-        "refused_concurrent", .counter("refused_concurrent"), label: "too many under way",
+        "refused_concurrent", .counter("refused_concurrent"), label: "too many under way", shown: .trouble,
         help: "Requests beyond `concurrent`.", count: \.refusedConcurrent),
     Figure(
-        "refused_budget", .counter("refused_budget"), label: "budget spent",
+        "refused_budget", .counter("refused_budget"), label: "budget spent", shown: .trouble,
         help: "Requests whose `budget` was spent.", count: \.refusedBudget),
     Figure(
-        "refused_size", .counter("refused_size"), label: "too long",
+        "refused_size", .counter("refused_size"), label: "too long", shown: .trouble,
         help:
             "Requests that were longer than `request_body` or `request_size`, or whose answer was longer than `response_body`.",
         count: \.refusedSize),
     Figure(
-        "refused_connections", .counter("refused_connections"), label: "too many connections",
+        "refused_connections", .counter("refused_connections"), label: "too many connections", shown: .trouble,
         help: "Connections beyond `connections`.", count: \.refusedConnections),
     Figure(
-        "delayed", .counter("delayed"),
+        "delayed", .counter("delayed"), shown: .trouble,
         help: "Answers and tunnels that had to wait for `bandwidth`, each counted once.", count: \.delayed),
     Figure(
         "bytes", .counter("bytes"), unit: .bytes,

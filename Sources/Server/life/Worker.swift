@@ -419,7 +419,7 @@ import Synchronization
         if number == 0 {
             shared.cookies.tend(on: shared.pool)
             shared.budgets.tend(on: shared.pool, now: uptime)
-            shared.overload.look()
+            shared.overload.look(memoryMax: snapshot.configuration.memoryMax)
         }
         shedIdle()
         tendLearning()

@@ -19,8 +19,11 @@ package final class OverloadWatch: Sendable {
     }
 
     /// Reads what is used, and tells the log of a change. It costs some small reads of files in memory.
-    func look() {
-        let (memory, descriptors) = assumed.withLock { $0 } ?? (OverloadWatch.memory, OverloadWatch.descriptors)
+    ///
+    /// - Parameter memoryMax: `limits.memory_max`. If the control group has a limit as well, the smaller one counts.
+    func look(memoryMax: UInt64?) {
+        let (memory, descriptors) =
+            assumed.withLock { $0 } ?? (OverloadWatch.memory(limit: memoryMax), OverloadWatch.descriptors)
         guard let next = policy.withLock({ $0.note(memory: memory, descriptors: descriptors) }) else { return }
         present.store(next.rawValue, ordering: .relaxed)
         let levels = "memory \(memory.percent)%, descriptors \(descriptors.percent)%"
@@ -34,13 +37,13 @@ package final class OverloadWatch: Sendable {
 
     // MARK: readings
 
-    /// The memory that the system cannot take back, of what the control group (version 2) allows.
-    private static var memory: OverloadPolicy.Level {
+    /// The memory that the system cannot take back, of what the configuration and the control group (version 2) allow.
+    private static func memory(limit: UInt64?) -> OverloadPolicy.Level {
         let pages = number(in: "/proc/self/statm", word: 1).flatMap { resident in
             number(in: "/proc/self/statm", word: 2).map { resident - min(resident, $0) }
         }
         let page = UInt64(max(1, sysconf(CInt(_SC_PAGESIZE))))
-        return OverloadPolicy.Level(used: (pages ?? 0) * page, limit: memoryLimit)
+        return OverloadPolicy.Level(used: (pages ?? 0) * page, limit: [limit, memoryLimit].compactMap { $0 }.min())
     }
 
     /// Of the control group as this process sees it: in a container that is the root.
@@ -87,8 +90,12 @@ extension Worker {
     func shedIdle() {
         let state = shared.overload.state
         guard state > .calm else { return }
-        // The time limit of an idle connection tells since when it is idle.
-        let idle = clients.occupants.filter(\.isIdle).sorted { ($0.deadline ?? loop.now) < ($1.deadline ?? loop.now) }
+        // The time limit of an idle connection tells since when it is idle. One that has just had an answer may be about to ask again.
+        let rest = snapshot.configuration.timeouts.clientIdle - OverloadPolicy.idleMin
+        let latest = MonotonicTime(
+            nanoseconds: loop.now.nanoseconds + UInt64(clamping: max(.zero, rest).wholeNanoseconds))
+        let idle = clients.occupants.filter { $0.isIdle && ($0.deadline ?? loop.now) <= latest }
+            .sorted { ($0.deadline ?? loop.now) < ($1.deadline ?? loop.now) }
         for client in idle.prefix(OverloadPolicy.idleToClose(of: idle.count, in: state)) { client.close(.overloaded) }
     }
 }

@@ -89,7 +89,7 @@ struct LearnTests {
         try await with { place, server, larder in
             for (words, status, part) in [
                 (["start"], 2, "one job"), (["begin", "x"], 2, "start, stop, list, show or forget"),
-                (["start", "a/b"], 2, "letters"), (["start", "x", "--allow"], 2, "--client or --user"),
+                (["start", "a/b"], 2, "letters"), (["start", "x", "--allow"], 2, "--client, --user or --listener"),
                 (["show", "nothing"], 1, "nothing is known"), (["stop", "nothing"], 1, "does not learn"),
                 (["list", "--diff"], 2, "only learn show"), (["stop", "x", "--for", "1h"], 2, "only learn start"),
             ] as [([String], Int32, String)] {

@@ -35,6 +35,7 @@ struct DigestSchemeTests {
             _ change: (inout DigestSettings) -> Void = { _ in }
         ) throws {
             var settings = DigestSettings()
+            if algorithm == "MD5" { settings.md5 = .yes }
             change(&settings)
             let numbers = Numbers()
             scheme = DigestScheme(

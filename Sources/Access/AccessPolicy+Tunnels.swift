@@ -64,12 +64,35 @@ extension AccessPolicy {
     /// - Parameter number: the rule of `Verdict.allow`; nil if no rule matched.
     package func tunnelTerms(_ request: AccessRequest, allowedBy number: Int?) -> TunnelTerms {
         let isRuled = isRuledByHost(request, until: number)
-        return switch number.flatMap(rule(numbered:))?.tunnel {
+        let rule = number.flatMap(rule(numbered:))
+        // The rule has compared the name, and allows it for this host.
+        if let rule, !rule.conditions.serverNames.isEmpty {
+            return rule.tunnel == .any ? .anything : TunnelTerms(.tls, namesHost: false)
+        }
+        return switch rule?.tunnel {
         case .any: .anything
         case .tls: TunnelTerms(.tls, namesHost: isRuled)
         case nil where request.port == Self.httpsPort: TunnelTerms(.tls, namesHost: isRuled)
         case nil: isRuled ? TunnelTerms(.recognised, namesHost: true) : .anything
         }
+    }
+
+    /// Whether the verdict on a CONNECT depends on the server name, which the tunnel's first bytes have.
+    ///
+    /// An allow rule may also open an address or a port behind the rule that decides.
+    ///
+    /// - Parameter address: that of the host; nil if it is not known.
+    func awaitsServerName(_ request: AccessRequest, address: IPAddress?) -> Bool {
+        guard index.dependsOnServerName, request.isTunnel, request.serverName == .unread else { return false }
+        let decides = firstRule(for: request, address: address) { $0.holds(request, address: address) == true }
+        let isAllowed = decides.map { rules[$0].isAllow } ?? isAllowedByDefault
+        let waits = firstRule(for: request, address: address, below: isAllowed ? .max : decides ?? .max) { rule in
+            guard !rule.conditions.serverNames.isEmpty, isAllowed || rule.isAllow else { return false }
+            var named = rule
+            named.conditions.serverNames = []
+            return named.holds(request, address: address) != false
+        }
+        return waits != nil
     }
 
     /// Whether a request of this client for another host might get another verdict: a rule up to the one that decides has a host, and its other

@@ -58,6 +58,7 @@ package final class AccessPolicy: Sendable, Equatable {
     ///
     /// - Parameter address: what the host resolved to; nil if it is not known yet.
     package func decide(_ request: AccessRequest, address: IPAddress?) -> Verdict {
+        if awaitsServerName(request, address: request.destination.address ?? address) { return .needsServerName }
         if let address = request.destination.address ?? address {
             if let denial = mayDial(request, address: address) { return .deny(denial) }
             return .allow(rule: matchingRule(request, address: address)?.number)
@@ -142,6 +143,8 @@ package final class AccessPolicy: Sendable, Equatable {
         if opensPort { return .allow(rule: final?.number) }
         return settings.privateDestinations == .allow ? .needsAddress : .deny(portDenial(request))
     }
+
+    var isAllowedByDefault: Bool { settings.defaultEffect == .allow }
 
     private func isOpenByDefault(_ addressClass: AddressClass) -> Bool {
         switch addressClass {

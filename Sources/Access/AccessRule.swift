@@ -65,7 +65,8 @@ extension AccessRule {
     /// - Returns: nil if the answer depends on an address that is not known yet.
     func holds(_ request: AccessRequest, address: IPAddress?) -> Bool? {
         guard concerns(request.identity) else { return false }
-        let conditions = effect == .authenticate && request.isTunnel ? outside : conditions
+        var conditions = effect == .authenticate && request.isTunnel ? outside : conditions
+        if effect == .authenticate, request.isTunnel { conditions.serverNames = [] }
         let holds = conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
         guard !isAllow, holds == false, conditions.concernAddresses, let embedded = address?.embedded else {
             return holds

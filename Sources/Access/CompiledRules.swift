@@ -12,6 +12,8 @@ struct CompiledRules: Sendable, Equatable {
     let namingHostsByWho: RuleIndex?
     /// Some rule has an address.
     let dependsOnAddress: Bool
+    /// Some rule has a server name.
+    let dependsOnServerName: Bool
     /// The position of the first allow rule, and of the first one without an address.
     let firstAllowing: Int?
     let firstAllowingByName: Int?
@@ -27,6 +29,7 @@ struct CompiledRules: Sendable, Equatable {
             naming.isEmpty
             ? nil : RuleIndex(naming.map { (position: $0.offset, conditions: $0.element.conditions) }, by: .who)
         dependsOnAddress = deciding.contains { $0.element.conditions.namesAddresses }
+        dependsOnServerName = deciding.contains { !$0.element.conditions.serverNames.isEmpty }
         firstAllowing = allowing.first?.offset
         firstAllowingByName = allowing.first { !$0.element.conditions.namesAddresses }?.offset
     }

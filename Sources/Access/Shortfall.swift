@@ -121,9 +121,9 @@ extension AccessPolicy {
         if miss.unmet.contains(.path) {
             parts.append(request.isTunnel ? "for some paths, which a tunnel does not show" : "for other paths")
         }
-        if !miss.unmet.isDisjoint(with: [.scheme, .details]) {
+        if !miss.unmet.isDisjoint(with: [.scheme, .details, .serverName]) {
             let names: Set = [
-                "scheme", "query", "content_type", "request_size", "upgrade", "credential", "user_agent", "time",
+                "scheme", "sni", "query", "content_type", "request_size", "upgrade", "credential", "user_agent", "time",
             ]
             parts.append("with its \(conditions.parts.map(\.name).filter(names.contains).joined(separator: ", "))")
         }

@@ -7,6 +7,8 @@ package enum Verdict: Sendable, Equatable {
     case deny(Denial)
     /// The verdict depends on the address: resolve the host and ask again.
     case needsAddress
+    /// CONNECT: the verdict depends on the server name in the tunnel's first bytes. Read them, send nothing on, and ask again.
+    case needsServerName
 }
 
 /// Why the rules refuse a request. The response shows `text` and `hint`; `Refusal` (Transaction) maps `reason` to the refusal that is
@@ -90,7 +92,8 @@ package enum DenialReason: String, CaseIterable, Sendable {
     init?(unmet conditions: RuleCondition) {
         let table: [(RuleCondition, DenialReason)] = [
             (.host, .hostNotAllowed), (.address, .addressNotAllowed), (.port, .portNotAllowed),
-            (.method, .methodNotAllowed), (.path, .pathNotAllowed), ([.scheme, .details], .requestNotAllowed),
+            (.method, .methodNotAllowed), (.path, .pathNotAllowed),
+            ([.scheme, .details, .serverName], .requestNotAllowed),
             (.user, .userNotAllowed), (.client, .clientNotAllowed),
         ]
         guard let row = table.first(where: { !conditions.isDisjoint(with: $0.0) }) else { return nil }

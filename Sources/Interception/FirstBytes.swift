@@ -1,5 +1,6 @@
 package import Framing
 import Message
+package import Rules
 
 /// What a client speaks in a tunnel, as far as its first bytes tell.
 package enum FirstBytes: Equatable, Sendable {
@@ -66,3 +67,21 @@ package enum FirstBytes: Equatable, Sendable {
         return true
     }
 }
+
+extension FirstBytes {
+    /// What rules compare with their server names.
+    ///
+    /// A failure: there is a name that is no host, or the hello is one that no client sends (RFC 9849 §6.1), and a server could take it for anything.
+    package var serverName: Result<ServerName, UnreadableServerName> {
+        guard case .tls(let hello) = self else { return .success(.absent) }
+        if hello.encryptedHello == .inner { return .failure(UnreadableServerName()) }
+        guard let name = hello.serverName else { return .success(.absent) }
+        // RFC 6066 §3: without a dot at the end.
+        guard name.last != UInt8(ascii: "."), let host = DestinationHost(name) else {
+            return .failure(UnreadableServerName())
+        }
+        return .success(.host(host))
+    }
+}
+
+package struct UnreadableServerName: Error, Equatable { package init() {} }

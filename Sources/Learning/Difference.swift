@@ -38,11 +38,13 @@ package struct Difference: Sendable, Equatable {
             switch policy.decide(request, address: nil) {
             case .allow(let rule): (mayPass, self.rules) = (true, Set([rule].compactMap(\.self)))
             case .deny: (mayPass, self.rules) = (false, [])
-            case .needsAddress:
+            case .needsAddress, .needsServerName:
                 mayPass = true
                 self.rules = Set(
                     rules.filter { rule in
-                        rule.isAllow && rule.conditions.hold(request, address: nil, paths: .everySpelling) != false
+                        rule.isAllow
+                            && (!rule.conditions.serverNames.isEmpty
+                                || rule.conditions.hold(request, address: nil, paths: .everySpelling) != false)
                     }.map(\.number))
             }
         }

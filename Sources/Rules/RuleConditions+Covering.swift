@@ -7,6 +7,7 @@ extension RuleConditions {
             && covers(ports, other.ports) { own, port in own.contains(port.lowerBound) && own.contains(port.upperBound)
             }
             && covers(methods, other.methods, ==) && covers(schemes, other.schemes, ==)
+            && covers(serverNames, other.serverNames) { $0.covers($1) }
             && (paths.isEmpty || (readsPathsAlike && covers(paths, other.paths, ==)))
             && (details.isEmpty || (readsPathsAlike && details == other.details))
             && (types.isEmpty || covers(types, other.types, ==))

@@ -20,6 +20,8 @@ package struct RuleConditions: Sendable, Equatable {
     package var groups: [String] = []
     /// Names of listeners.
     package var listeners: [String] = []
+    /// Compared with the server name in the first bytes of a tunnel. In access rules only.
+    package var serverNames: [HostPattern] = []
     /// A tunnel has none.
     package var schemes: [Scheme] = []
     /// In access rules only.
@@ -47,9 +49,11 @@ package struct RuleCondition: OptionSet, Sendable {
     package static let user = RuleCondition(rawValue: 1 << 7)
     /// Client and listener.
     package static let client = RuleCondition(rawValue: 1 << 8)
+    package static let serverName = RuleCondition(rawValue: 1 << 9)
 
     package static let all: RuleCondition = [
         .host, .address, .port, .method, .path, .scheme, .details, .user, .client,
+        .serverName,
     ]
 
     /// How many conditions there are.
@@ -90,7 +94,7 @@ extension RuleConditions {
     /// All conditions but `address`, `type`, `path` and the details: whether the rule may concern this request with others of those.
     package func holdBesidesDetails(_ request: RuleRequest) -> Bool {
         portHolds(request) && methodHolds(request) && schemeHolds(request) && hostHolds(request)
-            && holdForClient(request)
+            && holdForClient(request) && serverNameHolds(request)
     }
 
     /// Host, port and who asks: whether the rule may concern other requests of this client to this host.
@@ -127,6 +131,7 @@ extension RuleConditions {
         if !paths.isEmpty, !holdForPath(request, reading) { unmet.insert(.path) }
         if !schemeHolds(request) { unmet.insert(.scheme) }
         if !details.hold(request, mayHold: reading == .anySpelling) { unmet.insert(.details) }
+        if !serverNameHolds(request) { unmet.insert(.serverName) }
         if !userHolds(request) { unmet.insert(.user) }
         if !clientHolds(request) { unmet.insert(.client) }
         return unmet
@@ -186,6 +191,12 @@ extension RuleConditions {
 
     private func schemeHolds(_ request: RuleRequest) -> Bool {
         schemes.isEmpty || (!request.isTunnel && schemes.contains(request.scheme))
+    }
+
+    private func serverNameHolds(_ request: RuleRequest) -> Bool {
+        guard !serverNames.isEmpty else { return true }
+        guard case .host(let name) = request.serverName else { return false }
+        return serverNames.contains { $0.matches(name) }
     }
 
     private func userHolds(_ request: RuleRequest) -> Bool {

@@ -18,6 +18,8 @@ package struct RuleRequest: Sendable, Equatable {
     package private(set) var path: ArraySlice<UInt8>?
     /// As sent, without the "?". Empty where there is none; nil where there is no path.
     package private(set) var query: ArraySlice<UInt8>?
+    /// What the client named in the first bytes of the tunnel, or of the tunnel in which the request came.
+    package var serverName: ServerName
     /// The name of the listener that the client connected to. Nil: it has none, and no `listener` condition holds.
     package var listener: String?
     /// Nil: nobody has read them. Then a deny rule that asks for one may hold, and an allow rule does not.
@@ -37,6 +39,7 @@ package struct RuleRequest: Sendable, Equatable {
         self.destination = destination
         self.port = port
         self.isTunnel = isTunnel
+        serverName = isTunnel ? .unread : .absent
         setPath(pathAndQuery)
     }
 
@@ -53,6 +56,7 @@ package struct RuleRequest: Sendable, Equatable {
         result.method = Method.allCases.first { "\($0.text)" == text } ?? .other
         result.methodText = text
         result.isTunnel = result.method == .connect
+        if result.isTunnel != isTunnel { result.serverName = result.isTunnel ? .unread : .absent }
         result.port = port
         if result.isTunnel { result.setPath(nil) }
         return result
@@ -71,4 +75,13 @@ package struct RuleRequest: Sendable, Equatable {
 
     /// Lower case, canonical: an address in any spelling becomes its usual text.
     package var host: String { destination.description }
+}
+
+/// The server name of a ClientHello (SNI, RFC 6066 §3), as rules compare it.
+package enum ServerName: Sendable, Equatable {
+    /// The tunnel's first bytes have not been read: no condition on the name holds yet.
+    case unread
+    /// There is no TLS that Larder sees, or no name in it: no condition on the name holds.
+    case absent
+    case host(DestinationHost)
 }

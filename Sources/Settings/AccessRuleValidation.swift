@@ -10,6 +10,14 @@ func accessRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationR
         warnings.append(
             reader.error("access.rules[\(rule.number)]", "never matches: Larder cannot see the path in a tunnel"))
     }
+    for rule in rules where rule.isAllow && !rule.conditions.serverNames.isEmpty {
+        let conditions = rule.conditions
+        guard !conditions.namesHosts, !conditions.namesAddresses else { continue }
+        warnings.append(
+            reader.error(
+                "access.rules[\(rule.number)]", "allows tunnels to every host: a client can send any server name",
+                hint: "name host or address as well"))
+    }
     return warnings
 }
 

@@ -80,6 +80,7 @@ private let manualTail = """
     | `method` | `GET`, `HEAD`, `CONNECT` …, in upper case |
     | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Braces stand for part of a segment: `{hex}` and `{digits}` for one or more of them, `{hex:64}` for exactly 64, `{jar\\|pom}` for one of these texts, and any other name, such as `{version}`, for one or more characters. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
     | `scheme` | `http` or `https`. A tunnel has none, so a rule with this condition never holds for it: use `method: CONNECT` |
+    | `sni` | hosts as in `host`, compared with the server name that a client sends first in a tunnel (TLS), and then for the requests in it if the tunnel is opened. Before it is known, the rule holds for nothing; without TLS or a name, it never does ([access.md](access.md#5-what-a-tunnel-hides)) |
     | `user` | names of users, as in the users' file |
     | `group` | names of groups of users |
     | `client` | addresses and networks of clients |

@@ -27,8 +27,9 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
     }
     if side == .access {
         conditions.details = readDetails(&reader)
+        conditions.serverNames = reader.value("sni", SettingKind<HostPattern>.hostPattern.list()) ?? []
     } else {
-        for name in detailNames {
+        for name in detailNames + ["sni"] {
             reader.refuse(name, "only access rules have \(name)", hint: "use path, host or client")
         }
     }

@@ -217,6 +217,9 @@ package struct RequestMachine: Sendable {
         case .verdict(.deny(let denial)): return refuse(Refusal(denial))
         case .verdict(.needsAddress): return .decide(resolved: true)
         case .verdict(.allow): return allowed()
+        case .verdict(.needsServerName):
+            precondition(request.isTunnel, "only a tunnel has a server name to come")
+            return allowed()
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,

@@ -54,6 +54,7 @@ extension Verdict {
         case .allow(let rule): "allow" + (rule.map { " \($0)" } ?? "")
         case .deny(let denial): "deny " + (denial.rule.map { "\($0) " } ?? "") + denial.reason.rawValue
         case .needsAddress: "needs address"
+        case .needsServerName: "needs server name"
         }
     }
 }

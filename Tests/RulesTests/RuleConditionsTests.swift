@@ -96,9 +96,11 @@ struct RuleConditionsTests {
             $0.clients = [AddressRange("192.0.2.0/24")].compactMap { $0 }
         }
         let request = request(path: "/x")
-        #expect(conditions.unmet(by: request, address: nil, paths: .asSent) == .all.subtracting([.scheme, .details]))
+        #expect(
+            conditions.unmet(by: request, address: nil, paths: .asSent)
+                == .all.subtracting([.scheme, .details, .serverName]))
         let known = conditions.unmet(by: request, address: IPAddress(v4: 0x0808_0808), paths: .asSent)
-        #expect(known == .all.subtracting([.address, .scheme, .details]))
+        #expect(known == .all.subtracting([.address, .scheme, .details, .serverName]))
         #expect(RuleConditions().unmet(by: request, address: nil, paths: .asSent) == [])
     }
 

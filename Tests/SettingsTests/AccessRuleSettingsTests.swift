@@ -17,6 +17,10 @@ struct AccessRuleSettingsTests {
         ("deny: { upgrade: WebSocket }", "deny: upgrade websocket"),
         ("deny: { upgrade: \"*\" }", "deny: upgrade *"),
         ("deny: { credential: client }", "deny: credential client"),
+        (
+            "allow: { host: a.example, sni: [ b.example, \"*.c.example\" ] }",
+            "allow: host a.example; sni b.example, *.c.example"
+        ),
         ("allow: { credential: [ own, none ] }", "allow: credential own, none"),
         ("deny: { user_agent: [ curl/, \"*bot*\" ] }", "deny: user_agent curl/, *bot*"),
         ("allow: { time: [ mon-fri 08:00-18:00, sat utc ] }", "allow: time mon-fri 08:00-18:00, sat utc"),
@@ -159,6 +163,7 @@ struct AccessRuleSettingsTests {
         ("cache: { rules: [ { match: { query: a }, ttl: 1s } ] }", "cache.rules[1].match.query"),
         ("routes: [ { match: { time: mon }, via: direct } ]", "routes[1].match.time"),
         ("origins: [ { match: { user_agent: a } } ]", "origins[1].match.user_agent"),
+        ("routes: [ { match: { sni: a.example }, via: direct } ]", "routes[1].match.sni"),
     ]
     @Test(arguments: sides) func `other rules have no details`(_ text: String, _ key: String) throws {
         let errors = try load(text).errors

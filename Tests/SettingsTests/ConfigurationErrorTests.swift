@@ -283,7 +283,7 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, zone, intercept, tunnel, shared, profile, report"
+            "[1].allow.colour: unknown condition; known are host, address, client, user, port, method, scheme, path, group, listener, query, content_type, request_size, upgrade, credential, user_agent, time, zone, sni, intercept, tunnel, shared, profile, report"
         ),
         ("deny: { tunnel: any }", "[1].deny.tunnel: a deny rule opens no tunnel"),
         ("allow: { tunnel: ssh }", "[1].allow.tunnel: found \"ssh\", expected tls or any"),

@@ -249,6 +249,7 @@ extension ClientConnection {
             listener: context.listener, destination: destination, zone: worker.zones[0],
             handling: snapshot.defaultHandling)
         request.readsDetails = snapshot.access.looksAtDetails
+        if let serverName = context.serverName { request.serverName = serverName }
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }

@@ -19,12 +19,15 @@ struct ClientContext {
     let isSocks: Bool
     /// The origin to which requests in origin-form go. Set in an opened tunnel to that origin, nil otherwise.
     let fixedOrigin: FixedOrigin?
+    /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.
+    let serverName: ServerName?
     /// Where this process itself is the client. Nil for all others.
     let program: ProgramLink?
 
     init(
         peer: IPAddress?, isAdmitted: Bool, identity: Identity? = nil, listener: ListenerTerms?,
-        isSecured: Bool = false, isSocks: Bool = false, fixedOrigin: FixedOrigin? = nil, program: ProgramLink? = nil
+        isSecured: Bool = false, isSocks: Bool = false, fixedOrigin: FixedOrigin? = nil, serverName: ServerName? = nil,
+        program: ProgramLink? = nil
     ) {
         self.peer = peer
         self.isAdmitted = isAdmitted
@@ -33,6 +36,7 @@ struct ClientContext {
         self.isSecured = isSecured
         self.isSocks = isSocks
         self.fixedOrigin = fixedOrigin
+        self.serverName = serverName
         self.program = program
     }
 }

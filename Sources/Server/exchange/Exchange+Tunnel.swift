@@ -9,18 +9,18 @@ import Transaction
 /// CONNECT: a tunnel to the destination that the request names (RFC 9110 §9.3.6).
 extension Exchange: LinkOpenerOwner {
     func tunnel() {
-        switch opensTunnel() {
+        if awaitsServerName {
+            return TunnelDoorstep.hear(
+                greeting: greeting(detail: "fwd=method"), stream: stream, worker: worker, snapshot: snapshot,
+                request: request)
+        }
+        switch TunnelChoice(request, allowedBy: allowedBy, snapshot, worker) {
         case .open(let target):
             return TunnelDoorstep.open(
                 target, greeting: greeting(detail: "detail=opened"), stream: stream, worker: worker,
                 snapshot: snapshot, request: request)
-        case .deny:
-            note(
-                Denial(
-                    rule: allowedBy, reason: .notOpened,
-                    text:
-                        "the rules need to see the requests to \(request.host), but the authority of intercept.ca may not certify that host"
-                ))
+        case .deny(let denial):
+            note(denial)
             return refuse(.accessDenied)
         case .remain: break
         }
@@ -28,39 +28,6 @@ extension Exchange: LinkOpenerOwner {
         let dialler = TunnelDialler(worker: worker, snapshot: snapshot, for: request, owner: self)
         waiting = .tunnel(dialler)
         if let failure = dialler.begin() { openingFailed(failure) }
-    }
-
-    private enum Use {
-        case remain, deny
-        case open(TunnelTarget)
-    }
-
-    /// Whether the tunnel is opened.
-    private func opensTunnel() -> Use {
-        guard let interceptor = snapshot.interceptor, let host = request.destination?.host else { return .remain }
-        // With it, doctor tests whether clients trust the authority.
-        if snapshot.isBuiltIn(request) {
-            return interceptor.certifies(host)
-                ? .open(TunnelTarget(host: host, terms: .anything, use: .open(mayRemain: true))) : .remain
-        }
-        let rule = snapshot.access.intercept(byRule: allowedBy)
-        guard snapshot.interception.concerns(host, rule: rule) else { return .remain }
-        let isRefused = worker.shared.leafRefusals.withLock {
-            $0.contains(request.leafRefusalKey, now: worker.wallTime)
-        }
-        let question = InterceptionPolicy.Question(
-            host: host, rule: rule, mayRemainTunnel: snapshot.access.mayRemainTunnel(request.access), terms: terms,
-            isCertifiable: interceptor.certifies(host), isRefused: isRefused)
-        switch snapshot.interception.decide(question) {
-        case .remain: return .remain
-        case .deny: return .deny
-        case .open(let target): return .open(target)
-        }
-    }
-
-    /// What the client must send first if the tunnel is not opened. The origin inside this process is no way around a rule.
-    private var terms: TunnelTerms {
-        snapshot.isBuiltIn(request) ? .anything : snapshot.access.tunnelTerms(request.access, allowedBy: allowedBy)
     }
 
     /// The answer that gives the client its tunnel.
@@ -95,7 +62,7 @@ extension Exchange: LinkOpenerOwner {
         precondition(awaitsTunnel, "an opener that was cancelled calls nobody")
         waiting = .nothing
         let greeting = greeting(detail: "fwd=method")
-        let terms = terms
+        let terms = TunnelChoice.terms(request, allowedBy: allowedBy, snapshot)
         if terms != .anything, let host = request.destination?.host {
             return TunnelDoorstep.judge(
                 TunnelTarget(host: host, terms: terms, use: .pass), greeting: greeting, stream: stream, worker: worker,

@@ -88,6 +88,8 @@ final class Exchange: FetchListener {
     var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.
     private(set) var allowedBy: Int?
+    /// The rules decide about the tunnel when the client has named a server in it.
+    private(set) var awaitsServerName = false
     /// How the stored response that makes the answer came to be served.
     var service: Service = .hit
     /// The final head is queued. A `Delivery` sends the body, if there is one.
@@ -308,6 +310,7 @@ final class Exchange: FetchListener {
                 worker.notePlaceholderFault(fault, request)
                 return note(.deny(Denial(reason: .credential, text: fault.text)))
             }
+        case .needsServerName: awaitsServerName = true
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))

@@ -48,6 +48,8 @@ final class OwnedRequest: ReceivedRequest {
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
+    /// What the client named in the tunnel's first bytes, or in those of the tunnel in which the request came. Nil: see `RuleRequest`.
+    var serverName: ServerName? { didSet { cachedAccess = nil } }
     /// Some access rule looks at the details of requests. Set before `access` is read.
     var readsDetails = false
     /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
@@ -107,6 +109,7 @@ final class OwnedRequest: ReceivedRequest {
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
         made.listener = listener?.name
+        if let serverName { made.serverName = serverName }
         if readsDetails { made.details = details }
         cachedAccess = made
         return made

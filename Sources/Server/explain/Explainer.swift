@@ -35,6 +35,8 @@ struct Explainer {
     let snapshot: Snapshot
     private let zones: [Zone]
     let request: OwnedRequest
+    /// The rules look at the server name of the tunnel.
+    private var awaitsServerName = false
     /// The user that is assumed to be authenticated.
     let user: String?
     let now = WallTime(ticks: readWallTicks())
@@ -100,6 +102,8 @@ struct Explainer {
             case .serveAndRevalidate:
                 return (.stale, "the stored response is stale, and is served while the origin is asked")
             case .retrieve(let plan): return fetched(plan)
+            case .tunnel where awaitsServerName:
+                return (.tunnel, "the rules decide when the client has named a server in the tunnel (sni)")
             case .tunnel:
                 return refusalToDial() ?? (
                     .tunnel, "Larder passes bytes in both directions without reading or storing them"
@@ -160,6 +164,9 @@ struct Explainer {
                 of: request.access, address: address, deniedBy: denial.rule, toldTo: .administrator)
             if let text = shortfall?.text, text != denial.shortfall?.text { note("access", "nearest rule", text) }
         case .needsAddress: note("access", "verdict", "depends on the address")
+        case .needsServerName:
+            awaitsServerName = true
+            note("access", "verdict", "depends on the server name that the client sends in the tunnel")
         }
         return verdict
     }

@@ -1,3 +1,4 @@
+import Access
 import EventLoop
 import Forwarding
 import Framing
@@ -5,6 +6,7 @@ import Glibc
 import Interception
 import Message
 import Routing
+import Rules
 import TLS
 import Transaction
 
@@ -38,7 +40,9 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     let worker: Worker
     let snapshot: Snapshot
-    let target: TunnelTarget
+    private(set) var target: TunnelTarget
+    /// The access rules have not decided: they look at the server name.
+    private var awaitsVerdict = false
     let request: OwnedRequest
     private(set) var id = ConnectionID(slot: .max, generation: 0)
     private let place: Occupancy.Place
@@ -110,6 +114,20 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         doorstep.begin()
     }
 
+    /// Takes the client's connection from its stream, and tells the client that it has its tunnel. The access rules decide by the server name in the first
+    /// bytes; the origin is connected afterwards.
+    static func hear(
+        greeting: [UInt8], stream: ClientStream, worker: Worker, snapshot: Snapshot, request: OwnedRequest
+    ) {
+        guard let host = request.destination?.host else { preconditionFailure("a request without a host goes nowhere") }
+        let target = TunnelTarget(host: host, terms: TunnelTerms(.tls, namesHost: true), use: .pass)
+        let doorstep = TunnelDoorstep.make(
+            target, greeting: greeting, early: [], stream: stream, worker: worker, snapshot: snapshot, request: request)
+        guard let doorstep else { return }
+        doorstep.awaitsVerdict = true
+        doorstep.begin()
+    }
+
     private static func make(
         _ target: TunnelTarget, greeting: [UInt8], early: [UInt8], stream: ClientStream, worker: Worker,
         snapshot: Snapshot, request: OwnedRequest
@@ -178,7 +196,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     override func timerFired() {
         switch stage {
         case .greeting: close(.clientStalled)
-        case .listening: perform(target.stepAtTimeLimit(received: received.count))
+        case .listening: timeLimitReached()
         case .issuing, .handshaking: close(.handshakeFailed)
         case .expecting: close(.idle)
         case .dialling, .ended: break
@@ -197,7 +215,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             if origin != nil, target.hearsOrigin, hearOrigin() { return }
             // A client may send its first bytes without waiting for the 200.
             if received.isEmpty { return awaitFirstBytes(1) }
-            perform(target.step(after: FirstBytes(received.span)))
+            proceed(FirstBytes(received.span))
         case .wouldBlock: writeEvent.add()
         case .closed, .failed: close(.clientLeft)
         }
@@ -216,11 +234,75 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             worker.counters.add(.bytesFromClients, count)
             unsafe received.append(contentsOf: worker.readBuffer[..<count])
             if received.count < needs { return awaitFirstBytes(needs) }
-            perform(target.step(after: FirstBytes(received.span)))
+            proceed(FirstBytes(received.span))
         case .wouldBlock: readEvent.add()
         case .closed: close(received.isEmpty ? .clientClosed : .clientLeft)
         case .failed: close(.clientLeft)
         }
+    }
+
+    /// Goes on by what the client's first bytes are.
+    private func proceed(_ bytes: FirstBytes) {
+        if case .undecided(let needs) = bytes { return awaitFirstBytes(needs) }
+        switch bytes.serverName {
+        case .success(let name): request.serverName = name
+        case .failure where awaitsVerdict: return perform(.refuse(.malformedHello, alert: .illegalParameter))
+        case .failure: request.serverName = ServerName.absent
+        }
+        if awaitsVerdict {
+            let isTLS = if case .tls = bytes { true } else { false }
+            guard hasVerdict(isTLS: isTLS) else { return }
+        }
+        perform(target.step(after: bytes))
+    }
+
+    /// Asks the access rules, which know the server name now. Returns false if they deny the tunnel, which is closed then.
+    private func hasVerdict(isTLS: Bool) -> Bool {
+        awaitsVerdict = false
+        let access = snapshot.access
+        if access.hasReports {
+            let numbers = access.reports(for: request.access, address: nil)
+            if !numbers.isEmpty { worker.counters.add(.reported) }
+            for (place, number) in zip(account.reported.indices, numbers) {
+                account.reported[place] = UInt16(exactly: number) ?? 0
+            }
+        }
+        var allowedBy: Int?
+        switch worker.decide(request.access, address: nil, snapshot) {
+        case .allow(let rule): allowedBy = rule
+        // Each address is judged before it is dialled.
+        case .needsAddress: break
+        case .deny(let denial):
+            deny(denial.withoutCredentials, isTLS: isTLS)
+            return false
+        case .needsServerName: preconditionFailure("the server name has been read")
+        }
+        switch TunnelChoice(request, allowedBy: allowedBy, snapshot, worker) {
+        case .remain(let terms): target = TunnelTarget(host: target.host, terms: terms, use: .pass)
+        case .open(let opened):
+            target = opened
+            worker.counters.add(.clientConnectionsAccepted)
+        case .deny(let denial):
+            deny(denial, isTLS: isTLS)
+            return false
+        }
+        return true
+    }
+
+    private func deny(_ denial: Denial, isTLS: Bool) {
+        worker.counters.count(denial, in: &account)
+        if isTLS { unsafe TLSAlert.unrecognisedName.record.withUnsafeBytes { _ = unsafe transport?.write($0) } }
+        refuse(Refusal(denial))
+    }
+
+    private func timeLimitReached() {
+        guard awaitsVerdict else { return perform(target.stepAtTimeLimit(received: received.count)) }
+        // A client that sends nothing may wait for a server that speaks first.
+        guard received.isEmpty else { return perform(.refuse(.helloTimeout, alert: nil)) }
+        request.serverName = ServerName.absent
+        guard hasVerdict(isTLS: false) else { return }
+        let isOpen = target.use == .pass && target.terms == .anything
+        perform(isOpen ? .tunnel : target.stepAtTimeLimit(received: 0))
     }
 
     /// Waits for the origin too, which may speak first. Returns true if it has done so already.
@@ -277,7 +359,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             peer: request.client, isAdmitted: true, identity: request.identity, listener: request.listener,
             isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
-                scheme: scheme, host: target.host.uriText.utf8, port: request.head.target.port))
+                scheme: scheme, host: target.host.uriText.utf8, port: request.head.target.port),
+            serverName: request.serverName)
         unsafe worker.accept(transport, context, place, received: bytes)
     }
 

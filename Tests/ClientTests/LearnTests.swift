@@ -1,4 +1,5 @@
 import Foundation
+import enum ProgramUnderTest.FreePort
 import Testing
 
 /// A job with real clients runs once, `larder learn` writes the rules that it needs, and with them it runs again, and nothing else does.
@@ -82,6 +83,32 @@ struct LearnTests {
             #expect(push.status != 0 && push.err.contains("403"), "\(push)")
             let other = try await place.curl(["\(server.nginx.url)/other"], through: larder)
             #expect(other.heads.contains("403"), "\(other)")
+        }
+    }
+
+    @Test func `a job has what comes by its listener`() async throws {
+        try await Workplace.with { place in
+            try await ScriptedOrigin.with({ _, connection in
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }) { origin in
+                let (people, builds, adminPort) = (FreePort.take(), FreePort.take(), FreePort.take())
+                let text = Larder.configuration(
+                    in: place, port: people, adminPort: adminPort, more: "learn: { directory: \(place.path("learn")) }",
+                    listener: ", name: people }, { address: 127.0.0.1:\(builds), name: builds")
+                let larder = try await Larder.start(in: place, text: text, adminPort: adminPort)
+                let unknown = try await learn(larder, "start", "nightly", "--listener", "build")
+                #expect(unknown.status != 0 && unknown.err.contains("builds"), "\(unknown)")
+                let started = try await learn(larder, "start", "nightly", "--listener", "builds")
+                #expect(started.status == 0 && started.out.contains("builds"), "\(started)")
+                let other = try await place.curl(
+                    ["-x", "http://127.0.0.1:\(people)", "\(origin.url)/other"], through: nil)
+                let job = try await place.curl(["-x", "http://127.0.0.1:\(builds)", "\(origin.url)/job"], through: nil)
+                #expect(other.status == 200 && job.status == 200, "\(other) \(job)")
+                #expect(try await learn(larder, "stop", "nightly").status == 0)
+                let shown = try await learn(larder, "show", "nightly")
+                #expect(shown.out.contains("/job") && !shown.out.contains("/other"), "\(shown)")
+                #expect(shown.out.contains("listener: [ \"builds\" ]"), "\(shown)")
+            }
         }
     }
 

@@ -45,4 +45,33 @@ struct LimitTests {
             #expect(explained.out.contains("20 of 15 bytes used in this week"), "\(explained)")
         }
     }
+    @Test func `larder budget reset lets a budget in all begin anew`() async throws {
+        try await Self.with("{ name: quota, budget: { bytes: 15, every: total } }") { place, origin, larder in
+            for _ in 1...2 { #expect(try await place.curl("\(origin.url)/a", through: larder).status == 200) }
+            #expect(try await place.curl("\(origin.url)/a", through: larder).status == 429)
+            let other = try await larder.command("budget", "reset", "quota", "--client", "127.0.0.9")
+            #expect(other.status == 0 && other.out.hasPrefix("nothing of this budget"), "\(other)")
+            #expect(try await place.curl("\(origin.url)/a", through: larder).status == 429)
+            let reset = try await larder.command("budget", "reset", "quota", "--client", "127.0.0.1")
+            #expect(reset.status == 0 && reset.out == "reset 1 budget of the limit quota\n", "\(reset)")
+            #expect(try await place.curl("\(origin.url)/a", through: larder).status == 200)
+        }
+    }
+
+    @Test func `a command line of larder budget that is wrong changes nothing`() async throws {
+        try await Self.with("{ name: quota, budget: { bytes: 15, every: total } }") { place, origin, larder in
+            for _ in 1...2 { #expect(try await place.curl("\(origin.url)/a", through: larder).status == 200) }
+            for (words, status, part) in [
+                (["reset"], 2, "takes reset and the name of a limit"), (["clear", "quota"], 2, "takes reset"),
+                (["reset", "quota", "--client", "127.0.0.1", "--user", "ali"], 2, "one client, one user or one group"),
+                (["reset", "quota", "--client", "localhost"], 2, "address"),
+                (["reset", "quota", "--group", "staff"], 2, "client"), (["reset", "quote"], 1, "quota"),
+            ] as [([String], Int32, String)] {
+                let output = try await place.run(
+                    Larder.executable, ["budget"] + words + ["--config", larder.configuration])
+                #expect(output.status == status && output.err.contains(part), "\(words): \(output)")
+            }
+            #expect(try await place.curl("\(origin.url)/a", through: larder).status == 429)
+        }
+    }
 }

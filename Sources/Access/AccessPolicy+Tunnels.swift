@@ -79,7 +79,7 @@ extension AccessPolicy {
 
     /// Whether the verdict on a CONNECT depends on the server name, which the tunnel's first bytes have.
     ///
-    /// An allow rule may also open an address or a port behind the rule that decides.
+    /// Where the request is allowed, allow rules behind the one that decides matter as well: they may open a port or a private address (`mayDial`).
     ///
     /// - Parameter address: that of the host; nil if it is not known.
     func awaitsServerName(_ request: AccessRequest, address: IPAddress?) -> Bool {

@@ -45,6 +45,7 @@ struct LimitTests {
             #expect(explained.out.contains("20 of 15 bytes used in this week"), "\(explained)")
         }
     }
+
     @Test func `larder budget reset lets a budget in all begin anew`() async throws {
         try await Self.with("{ name: quota, budget: { bytes: 15, every: total } }") { place, origin, larder in
             for _ in 1...2 { #expect(try await place.curl("\(origin.url)/a", through: larder).status == 200) }

@@ -113,6 +113,62 @@ struct ServerNameScenarios {
         }
     }
 
+    /// Static entries are known at once; a name server is asked, and the tunnel waits.
+    @Test(arguments: [false, true])
+    func `the terms are those of the rule that allows the address`(_ asksServer: Bool) throws {
+        let names = try ScriptedNames(.addresses(["cdn.test": [[0x7F00_0001]]]))
+        try Self.withRules(
+            { _ in
+                [
+                    (.allow, { $0.hosts = [HostPattern("other.test")!] }),
+                    (
+                        .allow,
+                        {
+                            $0.addresses = [AddressRange("127.0.0.0/8")!]
+                            $0.serverNames = [HostPattern("good.test")!]
+                        }
+                    ), (.allow, { $0.addresses = [AddressRange("127.0.0.0/8")!] }),
+                ]
+            },
+            configure: { configuration, _ in
+                configuration.access.rules[2].tunnel = .any
+                guard asksServer else { return }
+                configuration.dns.hosts = []
+                configuration.dns.hostsFile = nil
+                configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: names.port)]
+            }
+        ) { s, origin in
+            for bytes in [HelloBytes(name: "good.test").bytes, Array("anything".utf8)] {
+                let client = try s.tunnel(to: "cdn.test:\(origin.port)")
+                try client.wire.write(bytes)
+                #expect(try client.reader.bytes(6) == Array("answer".utf8))
+            }
+            #expect(names.asked.isEmpty != asksServer)
+            guard asksServer else { return }
+            let lost = try s.tunnel(to: "none.test:\(origin.port)")
+            #expect(!names.asked.contains("none.test"))
+            try lost.wire.write(HelloBytes(name: "good.test").bytes)
+            #expect(try lost.reader.untilEnd() == [])
+            #expect(names.asked.contains("none.test") && origin.connectionCount == 2)
+        }
+    }
+
+    @Test func `a rule that only reports is counted once for a tunnel`() throws {
+        try Self.withRules(
+            { _ in
+                [
+                    (.deny(reason: nil), { $0.methods = ["CONNECT"] }),
+                    (.deny(reason: nil), { $0.serverNames = [HostPattern("bad.test")!] }), (.allow, { _ in }),
+                ]
+            }, configure: { configuration, _ in configuration.access.rules[0].isReport = true }
+        ) { s, origin in
+            let client = try s.tunnel(to: "cdn.test:\(origin.port)")
+            try client.wire.write(HelloBytes(name: "cdn.test").bytes)
+            #expect(try client.reader.bytes(6) == Array("answer".utf8))
+            #expect(s.count(.reported) == 1)
+        }
+    }
+
     @Test func `requests in an opened tunnel have the name of the tunnel`() throws {
         try Self.withRules(
             { _ in

@@ -282,20 +282,17 @@ final class Exchange: FetchListener {
         return nil
     }
 
-    /// The verdict where a rule depends on the destination's address. The request is allowed if at least one address is;
-    /// `Opening` asks again for each address that it dials, so a forbidden address is never connected to.
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
-        var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
-        for address in addresses.compactMap(IPAddress.init) {
-            judgedAddress = address
-            last = worker.decide(request.access, address: address, snapshot)
-            if case .allow = last { return last }
-        }
-        return last
+        let judged = worker.decide(request.access, amongst: addresses, snapshot)
+        judgedAddress = judged.address
+        return judged.verdict
     }
 
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
-        if snapshot.access.hasReports, verdict != .needsAddress { noteReports() }
+        // Report-only rules are told once, when the verdict is known.
+        if verdict != .needsAddress, verdict != .needsServerName {
+            worker.noteReports(request.access, address: judgedAddress, snapshot, in: &stream.account)
+        }
         switch verdict {
         case .deny(let reason):
             denial = reason
@@ -304,26 +301,15 @@ final class Exchange: FetchListener {
                 denial = reason.withoutCredentials
                 return machine.on(.verdict(.deny(reason.withoutCredentials)))
             }
-        case .allow(let rule):
-            allowedBy = rule
+        case .allow, .needsServerName:
+            if case .allow(let rule) = verdict { allowedBy = rule } else { awaitsServerName = true }
             if let fault = request.placeholderFault {
                 worker.notePlaceholderFault(fault, request)
                 return note(.deny(Denial(reason: .credential, text: fault.text)))
             }
-        case .needsServerName: awaitsServerName = true
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))
-    }
-
-    /// Report-only rules are told once, when the verdict is known.
-    private func noteReports() {
-        let numbers = snapshot.access.reports(for: request.access, address: judgedAddress)
-        guard !numbers.isEmpty else { return }
-        worker.counters.add(.reported)
-        var reported = SIMD4<UInt16>()
-        for (place, number) in zip(reported.indices, numbers) { reported[place] = UInt16(exactly: number) ?? 0 }
-        stream.account.reported = reported
     }
 
     func note(_ denial: Denial) { self.denial = denial }

@@ -4,16 +4,15 @@ import Rules
 
 /// What becomes of a tunnel that the rules allow.
 enum TunnelChoice {
-    /// Its bytes are passed on unread, if the first ones keep to the terms.
-    case remain(TunnelTerms)
+    /// Its bytes are passed on unread, if the first ones keep to the terms (`terms`).
+    case remain
     /// It can neither be opened nor remain one.
     case deny(Denial)
     case open(TunnelTarget)
 
     /// - Parameter number: the access rule that allowed the CONNECT. Nil if no rule matched.
     init(_ request: OwnedRequest, allowedBy number: Int?, _ snapshot: Snapshot, _ worker: Worker) {
-        let terms = TunnelChoice.terms(request, allowedBy: number, snapshot)
-        self = .remain(terms)
+        self = .remain
         guard let interceptor = snapshot.interceptor, let host = request.destination?.host else { return }
         // With it, doctor tests whether clients trust the authority.
         if snapshot.isBuiltIn(request) {
@@ -28,8 +27,9 @@ enum TunnelChoice {
             $0.contains(request.leafRefusalKey, now: worker.wallTime)
         }
         let question = InterceptionPolicy.Question(
-            host: host, rule: rule, mayRemainTunnel: snapshot.access.mayRemainTunnel(request.access), terms: terms,
-            isCertifiable: interceptor.certifies(host), isRefused: isRefused)
+            host: host, rule: rule, mayRemainTunnel: snapshot.access.mayRemainTunnel(request.access),
+            terms: TunnelChoice.terms(request, allowedBy: number, snapshot), isCertifiable: interceptor.certifies(host),
+            isRefused: isRefused)
         switch snapshot.interception.decide(question) {
         case .remain: break
         case .deny:

@@ -29,6 +29,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case greeting
         /// Waits for the client's first bytes.
         case listening(needs: Int)
+        /// The access rules look at the address of the host, which a name server is asked for.
+        case resolving(ResolverTicket)
         /// A helper thread signs the certificate.
         case issuing
         case handshaking
@@ -179,7 +181,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .listening(let needs): listen(needs: needs)
         case .handshaking: continueHandshake()
         case .expecting: expectRequest()
-        case .greeting, .issuing, .dialling, .ended: preconditionFailure("nothing is read at this stage")
+        case .greeting, .resolving, .issuing, .dialling, .ended: preconditionFailure("nothing is read at this stage")
         }
     }
 
@@ -189,7 +191,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .greeting: sendGreeting()
         case .handshaking: continueHandshake()
         case .expecting: sendTickets()
-        case .listening, .issuing, .dialling, .ended: preconditionFailure("nothing is written at this stage")
+        case .listening, .resolving, .issuing, .dialling, .ended:
+            preconditionFailure("nothing is written at this stage")
         }
     }
 
@@ -199,7 +202,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .listening: timeLimitReached()
         case .issuing, .handshaking: close(.handshakeFailed)
         case .expecting: close(.idle)
-        case .dialling, .ended: break
+        case .resolving, .dialling, .ended: break
         }
     }
 
@@ -249,50 +252,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .failure where awaitsVerdict: return perform(.refuse(.malformedHello, alert: .illegalParameter))
         case .failure: request.serverName = ServerName.absent
         }
-        if awaitsVerdict {
-            let isTLS = if case .tls = bytes { true } else { false }
-            guard hasVerdict(isTLS: isTLS) else { return }
-        }
-        perform(target.step(after: bytes))
-    }
-
-    /// Asks the access rules, which know the server name now. Returns false if they deny the tunnel, which is closed then.
-    private func hasVerdict(isTLS: Bool) -> Bool {
-        awaitsVerdict = false
-        let access = snapshot.access
-        if access.hasReports {
-            let numbers = access.reports(for: request.access, address: nil)
-            if !numbers.isEmpty { worker.counters.add(.reported) }
-            for (place, number) in zip(account.reported.indices, numbers) {
-                account.reported[place] = UInt16(exactly: number) ?? 0
-            }
-        }
-        var allowedBy: Int?
-        switch worker.decide(request.access, address: nil, snapshot) {
-        case .allow(let rule): allowedBy = rule
-        // Each address is judged before it is dialled.
-        case .needsAddress: break
-        case .deny(let denial):
-            deny(denial.withoutCredentials, isTLS: isTLS)
-            return false
-        case .needsServerName: preconditionFailure("the server name has been read")
-        }
-        switch TunnelChoice(request, allowedBy: allowedBy, snapshot, worker) {
-        case .remain(let terms): target = TunnelTarget(host: target.host, terms: terms, use: .pass)
-        case .open(let opened):
-            target = opened
-            worker.counters.add(.clientConnectionsAccepted)
-        case .deny(let denial):
-            deny(denial, isTLS: isTLS)
-            return false
-        }
-        return true
-    }
-
-    private func deny(_ denial: Denial, isTLS: Bool) {
-        worker.counters.count(denial, in: &account)
-        if isTLS { unsafe TLSAlert.unrecognisedName.record.withUnsafeBytes { _ = unsafe transport?.write($0) } }
-        refuse(Refusal(denial))
+        awaitsVerdict ? decide() : perform(target.step(after: bytes))
     }
 
     private func timeLimitReached() {
@@ -300,9 +260,70 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         // A client that sends nothing may wait for a server that speaks first.
         guard received.isEmpty else { return perform(.refuse(.helloTimeout, alert: nil)) }
         request.serverName = ServerName.absent
-        guard hasVerdict(isTLS: false) else { return }
+        decide()
+    }
+
+    // MARK: the verdict of the access rules
+
+    /// Asks the access rules, which know the server name now.
+    private func decide() {
+        let verdict = worker.decide(request.access, address: nil, snapshot)
+        guard verdict == .needsAddress else { return settle(verdict, address: nil) }
+        readEvent.remove()
+        worker.loop.timers.cancel(self)
+        switch HostAddresses.known(of: request.host, worker: worker) {
+        case .success(let addresses): return settle(amongst: addresses)
+        case .failure(let failure): return refuse(Refusal(failure))
+        case nil: break
+        }
+        let ticket = worker.resolver.resolve(request.host) { [weak self] result in
+            guard let self, case .resolving = stage else { return }
+            switch result {
+            case .success(let resolution): settle(amongst: resolution.addresses)
+            case .failure(let error): refuse(Refusal(NameFailure(error)))
+            }
+        }
+        stage = .resolving(ticket)
+    }
+
+    private func settle(amongst addresses: [SocketAddress]) {
+        // What follows may wait for the client again.
+        stage = .listening(needs: 1)
+        worker.loop.timers.schedule(self, after: snapshot.limits.helloTimeout)
+        let judged = worker.decide(request.access, amongst: addresses, snapshot)
+        settle(judged.verdict, address: judged.address)
+    }
+
+    /// Goes on by the verdict, with what the client has sent by then.
+    private func settle(_ verdict: Verdict, address: IPAddress?) {
+        awaitsVerdict = false
+        worker.noteReports(request.access, address: address, snapshot, in: &account)
+        let allowedBy: Int?
+        switch verdict {
+        case .allow(let rule): allowedBy = rule
+        case .deny(let denial): return deny(denial.withoutCredentials)
+        case .needsAddress, .needsServerName: preconditionFailure("name and address are known")
+        }
+        switch TunnelChoice(request, allowedBy: allowedBy, snapshot, worker) {
+        case .remain:
+            let terms = TunnelChoice.terms(request, allowedBy: allowedBy, snapshot)
+            target = TunnelTarget(host: target.host, terms: terms, use: .pass)
+        case .open(let opened):
+            target = opened
+            worker.counters.add(.clientConnectionsAccepted)
+        case .deny(let denial): return deny(denial)
+        }
+        guard received.isEmpty else { return perform(target.step(after: FirstBytes(received.span))) }
         let isOpen = target.use == .pass && target.terms == .anything
         perform(isOpen ? .tunnel : target.stepAtTimeLimit(received: 0))
+    }
+
+    private func deny(_ denial: Denial) {
+        worker.counters.count(denial, in: &account)
+        if case .tls = FirstBytes(received.span) {
+            unsafe TLSAlert.unrecognisedName.record.withUnsafeBytes { _ = unsafe transport?.write($0) }
+        }
+        refuse(Refusal(denial))
     }
 
     /// Waits for the origin too, which may speak first. Returns true if it has done so already.
@@ -414,7 +435,11 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     /// Closes the connection, because Larder stops or for what the client did.
     func close(_ reason: CloseReason) {
         if case .ended = stage { return }
-        if case .dialling(let dialler) = stage { dialler.cancel() }
+        switch stage {
+        case .dialling(let dialler): dialler.cancel()
+        case .resolving(let ticket): ticket.cancel()
+        case .greeting, .listening, .issuing, .handshaking, .expecting, .ended: break
+        }
         account.outcome = account.refusal.map { $0.isOfOrigin ? .failed : .refused } ?? .refused
         worker.counters.add(account.outcome == .failed ? .failed : .refused)
         account.closeReason = reason

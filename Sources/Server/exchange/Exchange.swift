@@ -290,8 +290,8 @@ final class Exchange: FetchListener {
 
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
         // Report-only rules are told once, when the verdict is known.
-        if verdict != .needsAddress, verdict != .needsServerName {
-            worker.noteReports(request.access, address: judgedAddress, snapshot, in: &stream.account)
+        if snapshot.access.hasReports, verdict != .needsAddress, verdict != .needsServerName {
+            worker.noteReports(request, address: judgedAddress, snapshot, in: &stream.account)
         }
         switch verdict {
         case .deny(let reason):

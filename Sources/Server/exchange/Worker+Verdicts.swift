@@ -25,12 +25,11 @@ extension Worker {
         return last
     }
 
-    /// Counts a request that report-only rules match, and notes their numbers for the access log.
+    /// Counts a request that report-only rules match, and notes their numbers for the access log. Asked only where there are such rules (`hasReports`).
     func noteReports(
-        _ request: AccessRequest, address: IPAddress?, _ snapshot: Snapshot, in account: inout Account
+        _ request: OwnedRequest, address: IPAddress?, _ snapshot: Snapshot, in account: inout Account
     ) {
-        guard snapshot.access.hasReports else { return }
-        let numbers = snapshot.access.reports(for: request, address: address)
+        let numbers = snapshot.access.reports(for: request.access, address: address)
         guard !numbers.isEmpty else { return }
         counters.add(.reported)
         var reported = SIMD4<UInt16>()

@@ -297,7 +297,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     /// Goes on by the verdict, with what the client has sent by then.
     private func settle(_ verdict: Verdict, address: IPAddress?) {
         awaitsVerdict = false
-        worker.noteReports(request.access, address: address, snapshot, in: &account)
+        if snapshot.access.hasReports { worker.noteReports(request, address: address, snapshot, in: &account) }
         let allowedBy: Int?
         switch verdict {
         case .allow(let rule): allowedBy = rule

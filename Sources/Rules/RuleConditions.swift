@@ -82,6 +82,11 @@ extension RuleConditions {
         hostLists.map(\.file) + addressLists.map(\.file) + clientLists.map(\.file) + userLists.map(\.file)
     }
 
+    /// Whether a condition has a file.
+    package var hasListFiles: Bool {
+        !hostLists.isEmpty || !addressLists.isEmpty || !clientLists.isEmpty || !userLists.isEmpty
+    }
+
     /// Whether the result depends on more than who asks, method, scheme, host, port and address: no verdict holds for another request.
     package var dependOnRequest: Bool { !paths.isEmpty || !details.isEmpty }
 

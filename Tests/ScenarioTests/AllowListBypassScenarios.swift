@@ -29,7 +29,8 @@ import Testing
         configure: (inout Configuration, Scenario.Files) throws -> Void = { _, _ in },
         _ play: (Scenario, Site) throws -> Void
     ) throws {
-        let (allowed, denied) = try origins()
+        let (allowed, denied) = try RecordingOrigin.pair(
+            "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nallowed", RecordingOrigin.page)
         defer {
             allowed.end()
             denied.end()
@@ -48,23 +49,6 @@ import Testing
                 configuration.access.connectPorts = [allowed.port...allowed.port]
                 try configure(&configuration, files)
             }, { try play($0, Site(allowed: allowed, denied: denied)) })
-    }
-
-    /// Two origins with one port on two addresses. If another socket has the port on the second address, another port is tried.
-    private static func origins() throws -> (allowed: RecordingOrigin, denied: RecordingOrigin) {
-        var failure: (any Error)?
-        for _ in 1...20 {
-            let allowed = try RecordingOrigin(
-                address: 0x7F00_0001, answer: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nallowed")
-            do {
-                let denied = try RecordingOrigin(address: 0x7F00_0002, port: allowed.port, answer: RecordingOrigin.page)
-                return (allowed, denied)
-            } catch {
-                allowed.end()
-                failure = error
-            }
-        }
-        throw try #require(failure)
     }
 
     /// Bytes of a client, which has one connection.

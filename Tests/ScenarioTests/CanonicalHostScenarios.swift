@@ -178,10 +178,11 @@ import Testing
     @Test(arguments: ["GET", "CONNECT"])
     func `only an address that was judged is dialled`(_ method: String) throws {
         // The origin listens on 127.0.0.1; 127.0.0.2 is this machine too.
-        let opened = try RecordingOrigin(address: 0x7F00_0002, answer: RecordingOrigin.page)
-        defer { opened.end() }
-        let closed = try RecordingOrigin(address: 0x7F00_0001, port: opened.port, answer: RecordingOrigin.page)
-        defer { closed.end() }
+        let (closed, opened) = try RecordingOrigin.pair(RecordingOrigin.page, RecordingOrigin.page)
+        defer {
+            opened.end()
+            closed.end()
+        }
         var rule = Self.rule(1, address: [0x7F00_0002])
         rule.conditions.ports = [opened.port...opened.port]
         try Self.withNames(

@@ -24,6 +24,21 @@ final class RecordingOrigin: Sendable {
         Thread.detachNewThread { [self] in accept() }
     }
 
+    /// Two origins with one port, on 127.0.0.1 and 127.0.0.2. If another socket has the port on the second address, another port is tried.
+    static func pair(_ first: String, _ second: String) throws -> (RecordingOrigin, RecordingOrigin) {
+        var attempts = 20
+        while true {
+            let origin = try RecordingOrigin(answer: first)
+            do {
+                return (origin, try RecordingOrigin(address: 0x7F00_0002, port: origin.port, answer: second))
+            } catch {
+                origin.end()
+                attempts -= 1
+                if attempts == 0 { throw error }
+            }
+        }
+    }
+
     /// An answer to any request of HTTP/1.
     static let page = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nforbidden"
 

@@ -20,11 +20,13 @@ import CGSSAPI
     }
 }
 
-/// Lends bytes to the library for one call.
+/// Lends bytes to the library for one call. A NUL follows them, which does not count: the mechanism for NTLM (gss-ntlmssp) reads a
+/// password up to a NUL, and not up to its length.
 func withBuffer<Result>(_ bytes: [UInt8], _ body: (gss_buffer_t) -> Result) -> Result {
-    var bytes = bytes
+    let length = bytes.count
+    var bytes = bytes + [0]
     return unsafe bytes.withUnsafeMutableBytes { bytes in
-        var buffer = unsafe gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
+        var buffer = unsafe gss_buffer_desc(length: length, value: bytes.baseAddress)
         return unsafe body(&buffer)
     }
 }

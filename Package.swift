@@ -208,7 +208,7 @@ let package = Package(
         tests("PACTests", ["PAC", "ClientSetup", "Message"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("KerberosTests", ["Kerberos", "ProgramUnderTest"]),
-        tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
+        tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop", "CLarder"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),

@@ -2,6 +2,8 @@
 #include "clarder_storage.h"
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 
 size_t clarder_malloc_usable_size(void *block) { return malloc_usable_size(block); }
@@ -16,3 +18,19 @@ ssize_t clarder_preadv(int fd, const struct iovec *vectors, int count, off_t off
 }
 
 int clarder_allocate(int fd, off_t offset, off_t length) { return fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, length); }
+
+int clarder_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
+
+int clarder_punch(int fd, off_t offset, off_t length) {
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  /* Linux 5.14 */
+#endif
+
+void clarder_populate(void *start, size_t length) { (void)madvise(start, length, MADV_POPULATE_WRITE); }
+
+ssize_t clarder_sendfile(int socket, int fd, off_t offset, size_t length) {
+    return sendfile(socket, fd, &offset, length);
+}

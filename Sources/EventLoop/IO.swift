@@ -49,6 +49,18 @@ package enum IO {
         }
     }
 
+    /// Sends bytes of a file to a socket without copying them. They must not change before the peer has acknowledged them: the
+    /// kernel keeps references to the pages.
+    package static func send(_ fd: CInt, file: CInt, from offset: Int, _ count: Int) -> IOResult {
+        while true {
+            let sent = clarder_sendfile(fd, file, off_t(offset), count)
+            if sent > 0 { return .bytes(sent) }
+            // A file that is too short. None of ours is.
+            if sent == 0 { return count == 0 ? .bytes(0) : .failed(errno: EIO) }
+            if errno != EINTR { return failure(errno) }
+        }
+    }
+
     static func failure(_ code: CInt) -> IOResult {
         switch code {
         case EAGAIN: .wouldBlock

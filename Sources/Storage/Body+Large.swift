@@ -252,7 +252,7 @@ extension Body {
             shelves.overdraw(growth)
             held.add(growth, ordering: .relaxed)
         }
-        let bytes = unsafe freed.reduce(0) { unsafe $0 + Shelves.size(of: $1) }
+        let bytes = unsafe freed.reduce(0) { unsafe $0 + shelves.size(of: $1) }
         held.subtract(bytes, ordering: .relaxed)
         unsafe freed.forEach { unsafe shelves.free($0) }
         return bytes

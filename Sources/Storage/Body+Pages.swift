@@ -33,13 +33,15 @@ extension Body {
     /// Adds a page where it is not there yet. False: the budget has no room.
     func addPage(_ place: BodyLayout.Page, overdraft: Bool) -> Bool {
         guard place.index > 0 else {
-            return unsafe install(place.capacity, overdraft, isThere: { unsafe firstPage != nil }) {
+            return unsafe install(place.capacity, overdraft, isSent: !isSparse, isThere: { unsafe firstPage != nil }) {
                 unsafe firstPage = $0
             }
         }
         let (segment, slot) = layout.slot(ofPage: place.index)
         return unsafe addSegment(segment, overdraft)
-            && install(place.capacity, overdraft, isThere: { unsafe segments![segment]![slot] != nil }) {
+            && install(
+                place.capacity, overdraft, isSent: !isSparse, isThere: { unsafe segments![segment]![slot] != nil }
+            ) {
                 unsafe segments![segment]![slot] = $0
             }
     }
@@ -65,12 +67,13 @@ extension Body {
     /// two threads that allocate for one place, the first wins.
     @inline(__always)
     private func install(
-        _ bytes: Int, _ overdraft: Bool, isThere: () -> Bool, place: (UnsafeMutableRawPointer) -> Void
+        _ bytes: Int, _ overdraft: Bool, isSent: Bool = false, isThere: () -> Bool,
+        place: (UnsafeMutableRawPointer) -> Void
     ) -> Bool {
         if exclusively(isThere) { return true }
         precondition(bytes > 0, "a page has bytes")
-        guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft) else { return false }
-        let size = unsafe Shelves.size(of: block)
+        guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft, isSent: isSent) else { return false }
+        let size = unsafe shelves.size(of: block)
         let isPlaced = exclusively {
             if isThere() { return false }
             unsafe place(block)
@@ -88,7 +91,7 @@ extension Body {
     /// Frees pages that were taken out of their places.
     func freePages(_ pages: [UnsafeMutableRawPointer]) {
         unsafe pages.forEach { page in
-            unsafe held.subtract(Shelves.size(of: page), ordering: .relaxed)
+            unsafe held.subtract(shelves.size(of: page), ordering: .relaxed)
             unsafe shelves.free(page)
         }
     }

@@ -25,6 +25,29 @@ extension Body {
         return used
     }
 
+    /// The bytes from `offset` on as a range of a file, to be sent without a copy: as many as are together, at most `limit`. Nil where
+    /// there are too few, or they are not in a file: send `vectors`.
+    ///
+    /// Of complete bodies alone. Pages of others may be freed while their readers still read, and used again sooner than punched.
+    package func fileRange(from offset: Int, limit: Int) -> FileRange? {
+        guard limit >= PageArena.pageBytesMin, isComplete, isResident, let arena = shelves.arena else { return nil }
+        let end = min(offset + limit, length)
+        var place = layout.page(at: offset)
+        guard let first = unsafe page(place.index), unsafe arena.contains(first) else { return nil }
+        let start = unsafe first + (offset - place.start)
+        var count = min(end, place.end) - offset
+        while offset + count < end {
+            place = layout.page(at: offset + count)
+            guard unsafe page(place.index) == start + count else { break }
+            count = min(end, place.end) - offset
+        }
+        guard count >= Self.fileBytesMin else { return nil }
+        return unsafe arena.share(start, count)
+    }
+
+    /// Fewer bytes than this are copied: two system calls cost more.
+    private static let fileBytesMin = 32 << 10
+
     /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
     /// ends; it comes once. Returns nil where that is so already: look again.
     ///

@@ -147,11 +147,12 @@ internal import Synchronization
         return max(now, promised)
     }
 
-    /// Bytes it will hold when it is as long as expected: to the byte where one page suffices, as malloc(3) mostly has it.
+    /// Bytes it will hold when it is as long as expected: to the byte where one page suffices, as its memory mostly has it.
     var promised: Int {
         guard let expectedLength, expectedLength > 0 else { return 0 }
         if expectedLength > BodyLayout.pageBytes { return expectedLength }
-        return objectBytes + layout.page(at: 0).capacity + 16
+        let capacity = layout.page(at: 0).capacity
+        return objectBytes + (PageArena.serves(capacity) ? PageArena.footprint(capacity) : capacity + 16)
     }
 }
 

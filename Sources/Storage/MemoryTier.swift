@@ -167,7 +167,7 @@ extension MemoryTier {
     package var statistics: MemoryTierStatistics {
         var sum = MemoryTierStatistics()
         for index in 0..<shelves.shardCount { shelves.read(index) { $0.add(to: &sum) } }
-        sum.spareBytes = shelves.spare.pageCount * SparePages.pageSize
+        sum.spareBytes = shelves.spare.byteCount
         sum.budgetBytes = shelves.limit.load(ordering: .relaxed)
         sum.usedBytes = shelves.charged.load(ordering: .relaxed) - sum.spareBytes
         sum.refused = shelves.refused.load(ordering: .relaxed)

@@ -29,6 +29,8 @@ internal import Synchronization
     /// The locks that protect the readers of bodies. The address of a body selects its lock.
     let waiting = LockBank(count: 64)
     let spare: SparePages
+    /// Where the longer pages of bodies are. Nil: the system gives no such memory.
+    let arena: PageArena?
 
     init(budget: Int, shards count: Int, objectMax: Int, variantsPerKeyMax: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "the number of shards is a power of two")
@@ -38,7 +40,8 @@ internal import Synchronization
         self.objectMax = objectMax
         self.variantsPerKeyMax = variantsPerKeyMax
         shardLocks = LockBank(count: count)
-        spare = SparePages(budget: budget)
+        arena = PageArena(byteCount: Shelves.arenaBytes(budget: budget))
+        spare = SparePages(budget: budget, arena: arena)
         unsafe shards = .allocate(capacity: count)
         unsafe shardBytes = .allocate(capacity: count)
         for index in 0..<count {
@@ -53,6 +56,13 @@ internal import Synchronization
         unsafe shards.deallocate()
         unsafe shardBytes.deinitialize(count: shardCount)
         unsafe shardBytes.deallocate()
+    }
+
+    /// How many addresses the pages of a tier take: several times the budget, because a page may take less than its slot, and because
+    /// the budget may be raised later. Addresses cost nothing.
+    private static func arenaBytes(budget: Int) -> Int {
+        let words = 64 * PageArena.slotBytes
+        return max(1, min(4 * (budget / words + 1), 1 << 40 / words)) * words
     }
 
     /// Returns a number that no other reader or wait of this tier has.

@@ -6,6 +6,12 @@
 size_t clarder_malloc_usable_size(void *block);  /* bytes the block really has; 0 for NULL */
 void clarder_malloc_keep_pages(void);            /* body pages come from the heap, not from mmap(2), and stay mapped */
 
+/* The file of the memory tier (PageArena.swift). -1 and errno where they fail. */
+int clarder_memory_file(const char *name);                         /* memfd_create(2), closed on exec */
+int clarder_punch(int fd, off_t offset, off_t length);             /* fallocate(2) with FALLOC_FL_PUNCH_HOLE */
+void clarder_populate(void *start, size_t length);                 /* madvise(2) with MADV_POPULATE_WRITE: a hint */
+ssize_t clarder_sendfile(int socket, int fd, off_t offset, size_t length);  /* sendfile(2) */
+
 /* Files of the disk tier. -1 and errno where they fail. */
 struct iovec;
 /* preadv2(2); nowait: RWF_NOWAIT. */

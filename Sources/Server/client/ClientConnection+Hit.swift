@@ -342,6 +342,8 @@ extension ClientConnection {
                 unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
             }
             sent = unsafe transport?.write(out.bytes) ?? .closed
+        } else if let range = fileRange(of: body, from: 0, limit: length) {
+            sent = unsafe transport?.send(out.bytes, range) ?? .closed
         } else {
             let vectors = unsafe worker.vectors
             unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)

@@ -169,6 +169,11 @@ extension ClientConnection {
     /// Sends what is queued, and behind it up to so many bytes of the body.
     private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
         let body = delivery.body
+        if let range = fileRange(of: body, from: delivery.offset, limit: limit) {
+            let queued = unsentBytes
+            let result = unsafe output.withBytes { unsafe transport?.send($0, range) ?? .closed }
+            return note(result, queued: queued, limit: range.count, of: delivery)
+        }
         if body.isResident {
             return unsafe send(limit, of: delivery) {
                 unsafe body.vectors(from: delivery.offset, limit: limit, into: $0)
@@ -185,6 +190,12 @@ extension ClientConnection {
         case .wouldBlock: return awaitDisk(delivery)
         case .nothing: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
         }
+    }
+
+    /// Bytes of a body that can be sent without a copy. Nil if they must be copied.
+    func fileRange(of body: Body, from offset: Int, limit: Int) -> FileRange? {
+        guard unsafe transport?.sendsFiles == true else { return nil }
+        return body.fileRange(from: offset, limit: limit)
     }
 
     /// How many bytes of a body may be sent now. If there are none, `flush` is called when there is room.
@@ -222,6 +233,11 @@ extension ClientConnection {
         let result = unsafe output.gather(into: worker.vectors, rest: fill) { count in
             unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
         }
+        return note(result, queued: queued, limit: limit, of: delivery)
+    }
+
+    /// Counts what the socket has accepted of the queued bytes, and of `limit` bytes of the body behind them.
+    private func note(_ result: IOResult, queued: Int, limit: Int, of delivery: Delivery?) -> Step {
         switch result {
         case .bytes(0):
             return .failed(.clientLeft)

@@ -39,11 +39,14 @@ package final class OverloadWatch: Sendable {
 
     /// The memory that the system cannot take back, of what the configuration and the control group (version 2) allow.
     private static func memory(limit: UInt64?) -> OverloadPolicy.Level {
-        let pages = number(in: "/proc/self/statm", word: 1).flatMap { resident in
-            number(in: "/proc/self/statm", word: 2).map { resident - min(resident, $0) }
+        // Not what is mapped from files on a disk. The longer bodies in memory are in a file without one (`PageArena`).
+        let status = text("/proc/self/status").split(separator: "\n")
+        let kibibytes = ["RssAnon:", "RssShmem:"].reduce(UInt64(0)) { sum, name in
+            let line = status.first { $0.hasPrefix(name) }
+            let words = line?.split(whereSeparator: { $0 == " " || $0 == "\t" })
+            return sum + (words.flatMap { $0.count > 1 ? UInt64($0[1]) : nil } ?? 0)
         }
-        let page = UInt64(max(1, sysconf(CInt(_SC_PAGESIZE))))
-        return OverloadPolicy.Level(used: (pages ?? 0) * page, limit: [limit, memoryLimit].compactMap { $0 }.min())
+        return OverloadPolicy.Level(used: kibibytes << 10, limit: [limit, memoryLimit].compactMap { $0 }.min())
     }
 
     /// Of the control group as this process sees it: in a container that is the root.

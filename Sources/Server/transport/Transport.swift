@@ -1,5 +1,6 @@
 package import EventLoop
 import Glibc
+import Storage
 package import TLS
 
 /// A connection that carries bytes in both directions, in plain text or through TLS.
@@ -123,6 +124,25 @@ package struct Transport: ~Copyable {
         case .plain(let socket): unsafe IO.writev(socket.rawValue, vectors, count)
         case .secured(let secured): unsafe secured.writev(UnsafeMutableBufferPointer(start: vectors, count: count))
         case .opened(let opened): unsafe opened.writev(vectors, count)
+        }
+    }
+
+    /// Whether `send` may be called: the peer gets the bytes as they are.
+    var sendsFiles: Bool {
+        switch channel {
+        case .plain: true
+        case .secured: false
+        case .opened: false
+        }
+    }
+
+    /// Writes `head`, and behind it bytes of a file without copying them. The bytes of the file must never change. Only in plain text.
+    /// - Returns: `.bytes` as soon as the socket has accepted anything.
+    func send(_ head: UnsafeRawBufferPointer, _ range: FileRange) -> IOResult {
+        switch channel {
+        case .plain(let socket): return unsafe IO.send(socket.rawValue, head, file: range)
+        case .secured: preconditionFailure("TLS needs the bytes themselves")
+        case .opened: preconditionFailure("TLS needs the bytes themselves")
         }
     }
 
@@ -323,4 +343,20 @@ struct SurrenderedConnection: ~Copyable {
 
     /// The transport alone. Read `unread` before.
     consuming func release() -> Transport { transport }
+}
+
+extension IO {
+    /// Sends `head`, and behind it bytes of a file.
+    fileprivate static func send(_ socket: CInt, _ head: UnsafeRawBufferPointer, file range: FileRange) -> IOResult {
+        let headBytes = head.count
+        if headBytes > 0 {
+            let sent = unsafe send(socket, head, more: true)
+            guard sent == .bytes(headBytes) else { return sent }
+        }
+        let sent = send(socket, file: range.descriptor, from: range.offset, range.count)
+        switch sent {
+        case .bytes(let count): return .bytes(headBytes + count)
+        case .wouldBlock, .closed, .failed: return headBytes == 0 ? sent : .bytes(headBytes)
+        }
+    }
 }

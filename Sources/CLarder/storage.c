@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <stdint.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 size_t clarder_malloc_usable_size(void *block) { return malloc_usable_size(block); }
 
@@ -33,4 +36,16 @@ void clarder_populate(void *start, size_t length) { (void)madvise(start, length,
 
 ssize_t clarder_sendfile(int socket, int fd, off_t offset, size_t length) {
     return sendfile(socket, fd, &offset, length);
+}
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+int clarder_is_cached(int fd, off_t offset, off_t length) {
+    struct { uint64_t offset, length; } range = { (uint64_t)offset, (uint64_t)length };
+    struct { uint64_t cached, dirty, writeback, evicted, recently_evicted; } found;
+    if (length <= 0 || syscall(SYS_cachestat, fd, &range, &found, 0) != 0) return 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return found.cached >= (range.offset + range.length - 1) / page - range.offset / page + 1;
 }

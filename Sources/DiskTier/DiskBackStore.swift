@@ -83,6 +83,10 @@ package final class DiskBackStore: BackStore {
             store.readBody(of: Place(place), checksums: checksums, offset: offset, into: room, waits: waits))
     }
 
+    package func fileRange(of place: StoredPlace, from offset: Int, count: Int) -> FileRange? {
+        store.cachedBody(of: Place(place), from: offset, count: count).map { FileRange($0) }
+    }
+
     package func openBlocks(at place: StoredPlace, _ key: StorageKey) throws(BackStoreReadError) -> any BodyBlocks {
         do throws(DiskReadError) {
             return DiskBlocks(try store.openLarge(at: Place(place), hash: key.folded))
@@ -164,10 +168,20 @@ private final class DiskBlocks: BodyBlocks {
         unsafe BackStoreRead(object.read(from: offset, into: room, waits: waits))
     }
 
+    func fileRange(from offset: Int, limit: Int) -> FileRange? {
+        object.cached(from: offset, limit: limit).map { FileRange($0) }
+    }
+
     func readAhead(from offset: Int, length: Int) { object.readAhead(from: offset, length: length) }
 
     func finish(length: Int, then: @escaping @Sendable (Bool) -> Void) { object.finish(length: length, then: then) }
     func abandon() { object.abandon() }
+}
+
+extension FileRange {
+    fileprivate init(_ range: OpenFileRange) {
+        self.init(descriptor: range.descriptor, offset: range.offset, count: range.count, owner: range.file)
+    }
 }
 
 /// Gives the writer of the disk store the bytes of a body. `length` is the expected length, even if the body is still growing.

@@ -55,6 +55,9 @@ package protocol BackStore: AnyObject, Sendable {
         at place: StoredPlace, checksums: [UInt32], from offset: Int, into room: UnsafeMutableRawBufferPointer,
         waits: Bool
     ) -> BackStoreRead
+    /// Bytes of a body in one piece that `readBody` has read before, to be sent from their file. Nil if they must be read again, because
+    /// that may block, or because the store has no files.
+    func fileRange(of place: StoredPlace, from offset: Int, count: Int) -> FileRange?
     /// Opens the blocks of a large body. May block.
     func openBlocks(at place: StoredPlace, _ key: StorageKey) throws(BackStoreReadError) -> any BodyBlocks
 
@@ -108,6 +111,8 @@ package protocol BodyBlocks: AnyObject, Sendable {
     ///   - offset: the beginning of a block.
     ///   - room: it is filled. Its length is a multiple of `Body.blockBytes`, or ends with the body.
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead
+    /// Bytes that `read` has read before, to be sent from their file: from `offset` on, at most `limit`. Nil as of `BackStore.fileRange`.
+    func fileRange(from offset: Int, limit: Int) -> FileRange?
     /// Tells the store that these bytes will be needed soon.
     func readAhead(from offset: Int, length: Int)
     /// Sets the length of a body that was made without one. All its blocks were passed to `write` before, in order.
@@ -117,6 +122,14 @@ package protocol BodyBlocks: AnyObject, Sendable {
     /// Gives up a body that was made without a length and is not finished. Nothing of it is stored. Blocks that were written can
     /// still be read. Does nothing the second time.
     func abandon()
+}
+
+extension BackStore {
+    package func fileRange(of place: StoredPlace, from offset: Int, count: Int) -> FileRange? { nil }
+}
+
+extension BodyBlocks {
+    package func fileRange(from offset: Int, limit: Int) -> FileRange? { nil }
 }
 
 /// Whether a back store accepts new responses.

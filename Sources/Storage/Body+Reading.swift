@@ -26,12 +26,27 @@ extension Body {
     }
 
     /// The bytes from `offset` on as a range of a file, to be sent without a copy: as many as are together, at most `limit`. Nil where
-    /// there are too few, or they are not in a file: send `vectors`.
-    ///
-    /// Of complete bodies alone. Pages of others may be freed while their readers still read, and used again sooner than punched.
+    /// they are not in a file, are too few, or must be read first: send `vectors` or `piece`.
+    /// - Parameter limit: all of these bytes are published.
     package func fileRange(from offset: Int, limit: Int) -> FileRange? {
-        guard limit >= PageArena.pageBytesMin, isComplete, isResident, let arena = shelves.arena else { return nil }
-        let end = min(offset + limit, length)
+        guard limit >= Self.fileBytesMin else { return nil }
+        switch residence {
+        case .window: return nil
+        case .memory: return rangeOfPages(from: offset, limit: limit)
+        case .whole(let copy):
+            return isResident
+                ? rangeOfPages(from: offset, limit: limit) : copy.fileRange(from: offset, count: limit)
+        case .blocks(let large):
+            guard let range = large.blocks.fileRange(from: offset, limit: limit), range.count >= Self.fileBytesMin
+            else { return nil }
+            return range
+        }
+    }
+
+    /// Of complete bodies alone. Pages of others may be freed while their readers still read, and used again sooner than punched.
+    private func rangeOfPages(from offset: Int, limit: Int) -> FileRange? {
+        guard isComplete, let arena = shelves.arena else { return nil }
+        let end = offset + limit
         var place = layout.page(at: offset)
         guard let first = unsafe page(place.index), unsafe arena.contains(first) else { return nil }
         let start = unsafe first + (offset - place.start)
@@ -45,8 +60,10 @@ extension Body {
         return unsafe arena.share(start, count)
     }
 
-    /// Fewer bytes than this are copied: two system calls cost more.
-    private static let fileBytesMin = 32 << 10
+    /// Fewer bytes than this are copied, because `sendfile` is a system call of its own, and touches what the kernel knows of each page.
+    /// Measured: 64 KiB of the disk cost 24 µs with a copy and a checksum, and 32 µs by `sendfile`; 128 KiB 46 and 42 µs; 96 KiB of memory
+    /// 21 and 16 µs (docs/performance.md).
+    static let fileBytesMin = 96 << 10
 
     /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
     /// ends; it comes once. Returns nil where that is so already: look again.

@@ -12,6 +12,9 @@ final class WholeCopy: Sendable {
     /// Tells this copy from all others of this process; from 1.
     let number = WholeCopy.lastNumber.add(1, ordering: .relaxed).newValue
 
+    /// A bit for each block that was read and found right. What leaves the page cache is read again first.
+    private let verified = Atomic<UInt64>(0)
+
     private static let lastNumber = Atomic<UInt64>(0)
 
     init(_ copy: StoredCopy, _ key: StorageKey, on backStore: any BackStore) {
@@ -26,7 +29,27 @@ final class WholeCopy: Sendable {
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead {
         precondition(place.form == .whole, "a body in blocks is read by its blocks")
         precondition(offset >= 0 && offset + room.count <= place.bodyBytes, "within the body")
-        return unsafe backStore.readBody(at: place, checksums: checksums, from: offset, into: room, waits: waits)
+        let result = unsafe backStore.readBody(
+            at: place, checksums: checksums, from: offset, into: room, waits: waits)
+        if result == .done { verified.bitwiseOr(bits(of: offset..<offset + room.count), ordering: .relaxed) }
+        return result
+    }
+
+    /// As `BackStore.fileRange`, of bytes that were verified since this copy was found.
+    func fileRange(from offset: Int, count: Int) -> FileRange? {
+        let bits = bits(of: offset..<offset + count)
+        guard bits != 0, verified.load(ordering: .relaxed) & bits == bits else { return nil }
+        if let range = backStore.fileRange(of: place, from: offset, count: count) { return range }
+        verified.bitwiseAnd(~bits, ordering: .relaxed)
+        return nil
+    }
+
+    /// The bits of the blocks in which the range lies. Zero if there is no bit for one of them.
+    private func bits(of range: Range<Int>) -> UInt64 {
+        guard !range.isEmpty else { return 0 }
+        let (first, last) = (range.lowerBound / Body.blockBytes, (range.upperBound - 1) / Body.blockBytes)
+        guard last < 64 else { return 0 }
+        return UInt64.max << UInt64(first) & UInt64.max >> UInt64(63 - last)
     }
 
     /// The response still stands where it was found.

@@ -16,8 +16,8 @@ internal import Synchronization
 /// If the system gives no such file, or all slots are taken, pages come from malloc(3), and are sent by copying.
 @safe final class PageArena: @unchecked Sendable {
     static let slotBytes = BodyLayout.pageBytes
-    /// Shorter pages come from malloc(3): copying them costs little, and they would leave most of their slot unused.
-    static let pageBytesMin = 64 * 1024 + 1
+    /// Shorter pages come from malloc(3): they are sooner copied (`Body.fileBytesMin`).
+    static let pageBytesMin = Body.fileBytesMin
 
     let descriptor: CInt
     private let base: UnsafeMutableRawPointer
@@ -136,16 +136,9 @@ internal import Synchronization
         for slot in unsafe slot(of: start)...slot(of: start + count - 1) {
             unsafe sent[slot].store(1, ordering: .relaxed)
         }
-        return unsafe FileRange(descriptor: descriptor, offset: start - UnsafeRawPointer(base), count: count)
+        return unsafe FileRange(
+            descriptor: descriptor, offset: start - UnsafeRawPointer(base), count: count, owner: nil)
     }
 
     private func slot(of page: UnsafeRawPointer) -> Int { unsafe (page - UnsafeRawPointer(base)) / Self.slotBytes }
-}
-
-/// Bytes of a file that sendfile(2) can send.
-package struct FileRange: Equatable, Sendable {
-    package let descriptor: CInt
-    package let offset: Int
-    /// At least one.
-    package let count: Int
 }

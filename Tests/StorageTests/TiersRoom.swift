@@ -136,6 +136,7 @@ final class Versioned: StoredRecord, @unchecked Sendable {
 final class GatedCalls: DiskCalls {
     private let isShut = Atomic(false)
     private let isFull = Atomic(false)
+    private let isUncached = Atomic(false)
     /// Opening a file on one of these threads is counted.
     private let opens = Atomic(0)
     private let system = SystemCalls()
@@ -144,6 +145,11 @@ final class GatedCalls: DiskCalls {
     func shut() { isShut.store(true, ordering: .sequentiallyConsistent) }
     func open() { isShut.store(false, ordering: .sequentiallyConsistent) }
     func fill(_ full: Bool) { isFull.store(full, ordering: .sequentiallyConsistent) }
+    /// Whether the page cache has nothing of any file.
+    func loseCache(_ lost: Bool) { isUncached.store(lost, ordering: .sequentiallyConsistent) }
+    func isCached(_ fd: CInt, offset: Int, length: Int) -> Bool {
+        !isUncached.load(ordering: .sequentiallyConsistent)
+    }
     var openCount: Int { opens.load(ordering: .sequentiallyConsistent) }
 
     func pwritev(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int) -> Int {

@@ -16,4 +16,6 @@ ssize_t clarder_sendfile(int socket, int fd, off_t offset, size_t length);  /* s
 struct iovec;
 /* preadv2(2); nowait: RWF_NOWAIT. */
 ssize_t clarder_preadv(int fd, const struct iovec *vectors, int count, off_t offset, int nowait);
+/* Whether the page cache has all of a range: cachestat(2), Linux 6.5. 0 where the kernel cannot tell. */
+int clarder_is_cached(int fd, off_t offset, off_t length);
 int clarder_allocate(int fd, off_t offset, off_t length);  /* fallocate(2) with FALLOC_FL_KEEP_SIZE */

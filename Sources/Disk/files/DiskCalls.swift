@@ -16,10 +16,16 @@ package protocol DiskCalls: Sendable {
     func length(_ fd: CInt) -> Int
     /// Tells the kernel that the range will be wanted soon. A hint: failure is not reported.
     func readAhead(_ fd: CInt, offset: Int, length: Int)
+    /// Whether the page cache has all of the range, so that sending it does not block. False if that is not known.
+    func isCached(_ fd: CInt, offset: Int, length: Int) -> Bool
     func unlink(_ path: String) -> Int
     func rename(_ from: String, to: String) -> Int
     /// Asked before each commit of the book: 0, or `-errno` to make it fail. LMDB makes its system calls itself.
     func mayCommit() -> Int
     /// How many bytes the file system of `path` has free for us.
     func free(_ path: String) -> Int
+}
+
+extension DiskCalls {
+    package func isCached(_ fd: CInt, offset: Int, length: Int) -> Bool { false }
 }

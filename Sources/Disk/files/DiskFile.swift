@@ -111,6 +111,13 @@ package final class DiskFile: Sendable {
         calls.readAhead(fd, offset: offset, length: length)
     }
 
+    /// The range as something that sendfile(2) can send. Nil if reading it may block.
+    func cached(_ offset: Int, _ count: Int) -> OpenFileRange? {
+        precondition(offset >= 0 && count > 0, "a range of a file has bytes")
+        guard calls.isCached(fd, offset: offset, length: count) else { return nil }
+        return OpenFileRange(file: self, descriptor: fd, offset: offset, count: count)
+    }
+
     /// Puts the file on the medium. If this fails, earlier writes may be lost although a later call succeeds: the kernel reports
     /// an error once and then forgets it.
     package func synchronize() throws(DiskFileError) { _ = try succeed { calls.synchronize(fd) } }
@@ -139,6 +146,15 @@ package final class DiskFile: Sendable {
         unsafe left[left.startIndex].iov_base += count
         unsafe left[left.startIndex].iov_len -= count
     }
+}
+
+/// Bytes of an open file that were verified and are in the page cache.
+package struct OpenFileRange: Sendable {
+    /// Keeps the file open.
+    package let file: DiskFile
+    package let descriptor: CInt
+    package let offset: Int
+    package let count: Int
 }
 
 /// Why a file cannot be created, opened or written.

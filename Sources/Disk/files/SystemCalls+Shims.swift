@@ -11,6 +11,10 @@ enum SystemShims {
         return got < 0 ? Int(-errno) : got
     }
 
+    static func isCached(_ fd: CInt, offset: Int, length: Int) -> Bool {
+        clarder_is_cached(fd, offset, length) != 0
+    }
+
     static func allocate(_ fd: CInt, offset: Int, length: Int) -> Int {
         let status = clarder_allocate(fd, offset, length)
         return status < 0 ? Int(-errno) : Int(status)

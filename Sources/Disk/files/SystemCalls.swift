@@ -39,6 +39,10 @@ package struct SystemCalls: DiskCalls {
         _ = posix_fadvise(fd, offset, length, POSIX_FADV_WILLNEED)
     }
 
+    package func isCached(_ fd: CInt, offset: Int, length: Int) -> Bool {
+        SystemShims.isCached(fd, offset: offset, length: length)
+    }
+
     package func unlink(_ path: String) -> Int { result(Int(unsafe Glibc.unlink(path))) }
 
     package func rename(_ from: String, to: String) -> Int { result(Int(unsafe Glibc.rename(from, to))) }

@@ -15,6 +15,9 @@ final class LargeBlocks: Sendable {
     /// One entry for each block, `absent` if the block is not present.
     private let table: Locked<[BlockEntry]>
 
+    /// A bit for each block that was read and found right. A block that leaves the page cache is read again first.
+    private let verified = Locked<[UInt64]>([])
+
     init(_ file: DiskFile, at start: Int, _ table: [BlockEntry]) {
         precondition(start % 4096 == 0, "blocks begin at a multiple of 4096")
         self.file = file
@@ -81,7 +84,23 @@ final class LargeBlocks: Sendable {
         }
     }
 
-    func remove(block: Int) { table.withLock { $0[block] = .absent } }
+    func remove(block: Int) {
+        table.withLock { $0[block] = .absent }
+        markVerified(block..<block + 1, false)
+    }
+
+    private func markVerified(_ blocks: Range<Int>, _ isVerified: Bool) {
+        verified.withLock { words in
+            for block in blocks where isVerified || block / 64 < words.count {
+                while words.count <= block / 64 { words.append(0) }
+                if isVerified {
+                    words[block / 64] |= 1 << UInt64(block % 64)
+                } else {
+                    words[block / 64] &= ~(1 << UInt64(block % 64))
+                }
+            }
+        }
+    }
 
     // MARK: reading
 
@@ -110,8 +129,31 @@ final class LargeBlocks: Sendable {
                 if table[block] == entry { table[block] = .absent }
             }
         }
+        markVerified(blocks, outcome == .done)
         return outcome
     }
+
+    /// The bytes from `offset` on that were verified and are in the page cache, at most `limit`. Nil if there are none: `read` them.
+    func cached(from offset: Int, limit: Int) -> OpenFileRange? {
+        precondition(offset >= 0 && limit > 0, "a range has bytes")
+        let first = offset / blockBytes
+        let most = (offset + min(limit, Self.cachedBytesMax) + blockBytes - 1) / blockBytes
+        let end = verified.withLock { words in
+            (first..<most).first { $0 / 64 >= words.count || words[$0 / 64] & 1 << UInt64($0 % 64) == 0 } ?? most
+        }
+        let presentEnd = table.withLock { table in
+            let blocks = table[min(first, table.count)..<min(end, table.count)].prefix { $0 != .absent }
+            return blocks.reduce(first * blockBytes) { $0 + $1.length }
+        }
+        let count = min(presentEnd - offset, limit, Self.cachedBytesMax)
+        guard count > 0 else { return nil }
+        if let range = file.cached(start + offset, count) { return range }
+        markVerified(first..<end, false)
+        return nil
+    }
+
+    /// At most so many bytes are sent at once: they may leave the page cache while they are sent.
+    private static let cachedBytesMax = 1 << 20
 
     /// Tells the kernel that these bytes will be wanted soon.
     func readAhead(from offset: Int, length: Int) { file.readAhead(start + offset, length) }

@@ -168,6 +168,9 @@ package final class LargeFile: Sendable {
         return unsafe blocks.read(from: offset, into: room, waits: waits)
     }
 
+    /// As `LargeBlocks.cached`.
+    func cached(from offset: Int, limit: Int) -> OpenFileRange? { blocks.cached(from: offset, limit: limit) }
+
     /// Tells the kernel that these bytes will be wanted soon.
     package func readAhead(from offset: Int, length: Int) { blocks.readAhead(from: offset, length: length) }
 }

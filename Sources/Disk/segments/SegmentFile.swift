@@ -128,6 +128,12 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
         return .done
     }
 
+    /// Bytes of a body that were verified before. Nil if reading them may block.
+    package func cachedBody(of place: Place, from offset: Int, count: Int) -> OpenFileRange? {
+        precondition(offset >= 0 && count > 0 && offset + count <= place.bodyLength, "a range lies within the body")
+        return file.cached(Int(place.offset) + Int(place.headLength) + offset, count)
+    }
+
     /// Reads head and body in one call.
     /// - Parameter room: a buffer of the exact or of the padded length of the body.
     package func readRecord(

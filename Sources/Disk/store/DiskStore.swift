@@ -126,6 +126,11 @@ package final class DiskStore: @unchecked Sendable {
         unsafe reader.readBody(of: place, checksums: checksums, offset: offset, into: room, waits: waits)
     }
 
+    /// Bytes of the body of a packed object that `readBody` has verified before, to be sent from the file. Nil if that may block.
+    package func cachedBody(of place: Place, from offset: Int, count: Int) -> OpenFileRange? {
+        reader.cachedBody(of: place, from: offset, count: count)
+    }
+
     /// Objects whose key may be this one and which wait to be written: `find` does not return them.
     package func waiting(_ hash: UInt64) -> [ObjectID] { parts.pending.waiting(hash) }
 

@@ -90,6 +90,12 @@ final class DiskStoreReader: Sendable {
         }
     }
 
+    func cachedBody(of place: Place, from offset: Int, count: Int) -> OpenFileRange? {
+        do throws(DiskReadError) {
+            return try parts.files.file(place.segment, waits: false).cachedBody(of: place, from: offset, count: count)
+        } catch { return nil }
+    }
+
     // MARK: large objects
 
     private func largeFile(_ place: Place, waits: Bool) throws(DiskReadError) -> LargeFile {

@@ -188,6 +188,14 @@ package final class LargeObject: @unchecked Sendable {
         bytes.isEmpty || (bytes.lowerBound / blockBytes...(bytes.upperBound - 1) / blockBytes).allSatisfy(isThere)
     }
 
+    /// The bytes from `offset` on that were read and found right before, and can be sent from the file without blocking; at most `limit`.
+    package func cached(from offset: Int, limit: Int) -> OpenFileRange? {
+        switch stage {
+        case .waiting, .growing: nil
+        case .stored(let file): file.cached(from: offset, limit: limit)
+        }
+    }
+
     /// Tells the kernel that bytes from `offset` on will be wanted soon.
     package func readAhead(from offset: Int, length: Int) {
         switch stage {

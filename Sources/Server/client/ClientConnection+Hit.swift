@@ -64,7 +64,14 @@ extension ClientConnection {
             unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes, logIn)
             return true
         }
-        guard let body = unsafe bodyFromDisk(record, zone) else { return false }
+        guard !body.isLarge, !zone.tier.isWorthMemory(record) else { return false }
+        if let range = fileRange(of: body, from: 0, limit: body.length), range.count == body.length {
+            if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
+            zone.tier.touch(record)
+            unsafe writeHit(record, range, age: age, ttl: ttl, request: bytes, logIn)
+            return true
+        }
+        guard let body = unsafe bodyFromDisk(record) else { return false }
         // Nothing can go wrong any more: a count is used up by an answer.
         if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
         zone.tier.touch(record)
@@ -279,13 +286,11 @@ extension ClientConnection {
         if let dropped { worker.origins.endPin(dropped, .displaced) }
     }
 
-    /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long, damaged, or
-    /// worth the memory; an exchange deals with these cases.
-    private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
+    /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long or damaged; an
+    /// exchange deals with these cases.
+    private func bodyFromDisk(_ record: StoredResponse) -> UnsafeRawBufferPointer? {
         let body = record.body
-        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.isWorthMemory(record) else {
-            return nil
-        }
+        guard body.length <= Worker.diskBufferBytes else { return nil }
         guard worker.readFromDisk(body, 0..<body.length) == .done else { return nil }
         return unsafe worker.heldFromDisk(body, from: 0)
     }
@@ -301,6 +306,16 @@ extension ClientConnection {
         unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: body.baseAddress), iov_len: body.count)
         let sent = unsafe transport?.writev(vectors.baseAddress!, 2) ?? .closed
         unsafe hitSent(sent, headBytes: headBytes, length: body.count, record, request)
+    }
+
+    /// Writes a hit whose body is sent from its file on the disk.
+    private func writeHit(
+        _ record: StoredResponse, _ range: FileRange, age: Seconds, ttl: Seconds,
+        request: UnsafeBufferPointer<UInt8>, _ logIn: DigestLogIn?
+    ) {
+        let out = beginHit(record, age: age, ttl: ttl, length: range.count, logIn)
+        let sent = unsafe transport?.send(out.bytes, range) ?? .closed
+        unsafe hitSent(sent, headBytes: out.count, length: range.count, record, request)
     }
 
     /// Writes the head into the worker's output buffer.
@@ -389,13 +404,16 @@ extension ClientConnection {
         if written < headBytes {
             unsafe output.append(UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
-        // The disk buffer is overwritten by the next read, so copy what it holds unless the body can be loaded into memory.
-        guard record.body.isResident || record.body.load(waits: false) == .done else {
-            unsafe output.append(
-                UnsafeRawBufferPointer(rebasing: worker.diskBuffer[max(0, written - headBytes)..<length]))
+        let rest = max(0, written - headBytes)..<length
+        // By the time the client has room, the segment of the body may have been reclaimed: load it into memory. If that would block, the disk
+        // buffer may have it, which the next read overwrites.
+        if !record.body.isResident, record.body.load(waits: false) != .done,
+            let held = unsafe worker.heldFromDisk(record.body, from: rest.lowerBound), held.count >= rest.count
+        {
+            unsafe output.append(UnsafeRawBufferPointer(rebasing: held[..<rest.count]))
             return waitForRoom()
         }
-        delivery = Delivery(record, range: max(0, written - headBytes)..<length, isChunked: false)
+        delivery = Delivery(record, range: rest, isChunked: false)
         waitForRoom()
     }
 }

@@ -275,7 +275,8 @@ extension ClientConnection {
     /// Handles a stored body that turned out to be damaged while it was being sent: removes the stored response, and replaces the answer or
     /// closes the connection, as `breakDelivery` does.
     private func breakDamaged(_ delivery: Delivery) -> Step {
-        if let record = delivery.record { exchange?.request.tier.removeUnreadable(record, after: .damaged) }
+        let tier = exchange?.request.tier ?? worker.zones[0].tier
+        if let record = delivery.record { tier.removeUnreadable(record, after: .damaged) }
         guard let exchange, exchange.stream.takeBack() else {
             exchange?.markBroken()
             return .failed(.answerDamaged)
@@ -292,7 +293,9 @@ extension ClientConnection {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         let id = id
-        let isAccepted = exchange?.request.tier.backStore?.perform {
+        // A hit of the short way has no exchange, and is of the default zone.
+        let tier = exchange?.request.tier ?? self.worker.zones[0].tier
+        let isAccepted = tier.backStore?.perform {
             reading.read()
             inbox.post { worker.value.clients[id]?.flush() }
         }

@@ -57,6 +57,11 @@ final class ClientStream {
     /// The listener by which the client came.
     var listener: ListenerTerms? { session.context.listener }
 
+    /// Whether these bytes of a body can be sent from their file.
+    func canSend(_ range: Range<Int>, of body: Body) -> Bool {
+        session.fileRange(of: body, from: range.lowerBound, limit: range.count)?.count == range.count
+    }
+
     /// What tells the client that its tunnel is open.
     ///
     /// - Parameter head: what a client of HTTP gets.

@@ -76,11 +76,16 @@ extension Exchange {
 
     // MARK: the body
 
-    /// Reads the body if the request needs it: into memory, or into the worker's disk buffer if the body is not worth the memory. All
-    /// code that follows relies on the body being in one of them.
+    /// Reads the body if the request needs it: into memory, or into the worker's disk buffer if the body is not worth the memory and cannot
+    /// be sent from its file. The code that follows relies on one of them, but for bytes that leave the page cache in between: those
+    /// are read when they are sent.
     private func loadBody(of record: StoredResponse) -> DiskStep {
         guard needsLoading(record) else { return .nothing }
         if let range = rangeToReadDirectly(of: record) {
+            if stream.canSend(range, of: record.body) {
+                lookUp.readDirectly = record
+                return .nothing
+            }
             let result = worker.readFromDisk(record.body, range)
             if result == .done { lookUp.readDirectly = record }
             if result != .wouldBlock { return bodyIsRead(record, result) }

@@ -1,6 +1,7 @@
 // The origin of our benchmarks: one thread, keep-alive, canned answers by path. Prints its port, then serves.
 //
 //   /hit-1k…  /store…  1 KiB, cacheable for a day        /hit-16k…     16 KiB, cacheable for a day
+//   /hit-256k…         256 KiB, cacheable for a day
 //   /pass…             1 KiB, no-store                   /revalidate…  1 KiB, max-age=0 with an ETag; 304 when asked
 //
 // Anything else is 404. Requests have no bodies.
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { connectionsMax = 1024, headMax = 8192, bodyMax = 16 << 10 };
+enum { connectionsMax = 1024, headMax = 8192, bodyMax = 256 << 10 };
 struct connection { size_t have; char bytes[headMax + 1]; };
 static struct connection *connections[connectionsMax];
 static struct pollfd polled[connectionsMax];
@@ -31,7 +32,8 @@ static size_t answer(const char *head) {
     path = path ? path + 1 : "";
     const char *status = "200 OK", *fields = "Cache-Control: max-age=86400\r\nETag: \"larder\"\r\n";
     size_t body = 1024;
-    if (starts(path, "/hit-16k")) body = bodyMax;
+    if (starts(path, "/hit-16k")) body = 16 << 10;
+    else if (starts(path, "/hit-256k")) body = bodyMax;
     else if (starts(path, "/hit-1k") || starts(path, "/store")) {}
     else if (starts(path, "/pass")) fields = "Cache-Control: no-store\r\n";
     else if (starts(path, "/revalidate")) {

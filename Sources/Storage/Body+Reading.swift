@@ -63,7 +63,7 @@ extension Body {
     /// Fewer bytes than this are copied, because `sendfile` is a system call of its own, and touches what the kernel knows of each page.
     /// Measured: 64 KiB of the disk cost 24 µs with a copy and a checksum, and 32 µs by `sendfile`; 128 KiB 46 and 42 µs; 96 KiB of memory
     /// 21 and 16 µs (docs/performance.md).
-    static let fileBytesMin = 96 << 10
+    package static let fileBytesMin = 96 << 10
 
     /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
     /// ends; it comes once. Returns nil where that is so already: look again.

@@ -58,24 +58,42 @@ extension ClientConnection {
             unsafe !worker.scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         else { return false }
         let zone = worker.zones[0]
+        if body.length > ClientConnection.copiedBodyMax, method != .head,
+            unsafe serveFromFile(record, zone, age: age, ttl: ttl, bytes, logIn)
+        {
+            return true
+        }
         if body.isResident || method == .head {
             if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
             zone.tier.touch(record)
             unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes, logIn)
             return true
         }
-        guard !body.isLarge, !zone.tier.isWorthMemory(record) else { return false }
-        if let range = fileRange(of: body, from: 0, limit: body.length), range.count == body.length {
-            if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
-            zone.tier.touch(record)
-            unsafe writeHit(record, range, age: age, ttl: ttl, request: bytes, logIn)
-            return true
-        }
-        guard let body = unsafe bodyFromDisk(record) else { return false }
+        guard let body = unsafe bodyFromDisk(record, zone) else { return false }
         // Nothing can go wrong any more: a count is used up by an answer.
         if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
         zone.tier.touch(record)
         unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes, logIn)
+        return true
+    }
+
+    /// Serves a response whose body is long enough to be sent from its file, in memory or on the disk. Returns false if it is not, and writes
+    /// nothing then.
+    @inline(never)
+    private func serveFromFile(
+        _ record: StoredResponse, _ zone: Zone, age: Seconds, ttl: Seconds, _ request: UnsafeBufferPointer<UInt8>,
+        _ logIn: DigestLogIn?
+    ) -> Bool {
+        let body = record.body
+        let length = body.length
+        guard length >= Body.fileBytesMin, body.isResident || !body.isLarge && !zone.tier.isWorthMemory(record),
+            let range = fileRange(of: body, from: 0, limit: length)
+        else { return false }
+        if let logIn, unsafe !logIn.use(request.span, worker) { return false }
+        zone.tier.touch(record)
+        let out = beginHit(record, age: age, ttl: ttl, length: length, logIn)
+        let sent = unsafe transport?.send(out.bytes, range) ?? .closed
+        unsafe hitSent(sent, headBytes: out.count, length: length, record, request)
         return true
     }
 
@@ -286,11 +304,13 @@ extension ClientConnection {
         if let dropped { worker.origins.endPin(dropped, .displaced) }
     }
 
-    /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long or damaged; an
-    /// exchange deals with these cases.
-    private func bodyFromDisk(_ record: StoredResponse) -> UnsafeRawBufferPointer? {
+    /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long, damaged, or
+    /// worth the memory; an exchange deals with these cases.
+    private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
         let body = record.body
-        guard body.length <= Worker.diskBufferBytes else { return nil }
+        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.isWorthMemory(record) else {
+            return nil
+        }
         guard worker.readFromDisk(body, 0..<body.length) == .done else { return nil }
         return unsafe worker.heldFromDisk(body, from: 0)
     }
@@ -306,16 +326,6 @@ extension ClientConnection {
         unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: body.baseAddress), iov_len: body.count)
         let sent = unsafe transport?.writev(vectors.baseAddress!, 2) ?? .closed
         unsafe hitSent(sent, headBytes: headBytes, length: body.count, record, request)
-    }
-
-    /// Writes a hit whose body is sent from its file on the disk.
-    private func writeHit(
-        _ record: StoredResponse, _ range: FileRange, age: Seconds, ttl: Seconds,
-        request: UnsafeBufferPointer<UInt8>, _ logIn: DigestLogIn?
-    ) {
-        let out = beginHit(record, age: age, ttl: ttl, length: range.count, logIn)
-        let sent = unsafe transport?.send(out.bytes, range) ?? .closed
-        unsafe hitSent(sent, headBytes: out.count, length: range.count, record, request)
     }
 
     /// Writes the head into the worker's output buffer.
@@ -357,8 +367,6 @@ extension ClientConnection {
                 unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
             }
             sent = unsafe transport?.write(out.bytes) ?? .closed
-        } else if let range = fileRange(of: body, from: 0, limit: length) {
-            sent = unsafe transport?.send(out.bytes, range) ?? .closed
         } else {
             let vectors = unsafe worker.vectors
             unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
@@ -395,8 +403,14 @@ extension ClientConnection {
             if let closing { linger(closing) }
             return
         }
+        sendRest(written, headBytes: headBytes, length: length, record)
+    }
+
+    /// Goes on with a hit of which the socket has accepted `written` bytes. The log line has been written already.
+    @inline(never)
+    private func sendRest(_ written: Int, headBytes: Int, length: Int, _ record: StoredResponse) {
         precondition(written <= headBytes + length, "the socket accepted more bytes than it was offered")
-        // The socket is full: the rest is sent when it has room. The log line has been written already.
+        // The socket is full, or the pages of the body are apart: the rest is sent when there is room.
         phase = .answering
         account.isLogged = true
         // TLS has taken all of it, but not sent it.

@@ -8,9 +8,8 @@ package struct StoredFormWriter: Sendable {
     package init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
 
     package mutating func write<Number: FixedWidthInteger>(_ value: Number) {
-        for shift in stride(from: 0, to: Number.bitWidth, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        var value = value.littleEndian
+        unsafe withUnsafeBytes(of: &value) { unsafe bytes.append(contentsOf: $0) }
     }
 
     package mutating func write(_ value: Seconds) { write(value.count) }

@@ -12,17 +12,7 @@ package func parseRequestHead(
     _ bytes: borrowing Span<UInt8>, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
 ) throws(FramingError) -> Bool {
     let raw = unsafe bytes.bytes
-    if !progress.isFresh {
-        let isWhole = try HeadParser.resume(raw, .request, progress: &progress, limits: limits) {
-            bytes, start throws(FramingError) in
-            var scratch = RequestHead()
-            return try parseRequestLine(bytes, at: start, into: &scratch, limits: limits)
-        }
-        guard isWhole else { return false }
-    }
-    guard let start = try skipEmptyLines(raw, progress: &progress, limits: limits),
-        let fieldsStart = try parseStartLine(raw, at: start, into: &head, progress: &progress, limits: limits)
-    else { return false }
+    guard let fieldsStart = try parseStart(raw, into: &head, progress: &progress, limits: limits) else { return false }
     guard
         let end = try HeadParser.parseFields(
             raw, .request, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)
@@ -30,6 +20,46 @@ package func parseRequestHead(
     head.byteCount = end
     try head.completeTarget(bytes)
     return true
+}
+
+/// The same, for a connection that may send the same field lines again.
+///
+/// - Parameter owner: the number of the connection; not zero.
+package func parseRequestHead(
+    _ bytes: borrowing Span<UInt8>, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits,
+    memory: borrowing FieldMemory, owner: UInt64
+) throws(FramingError) -> Bool {
+    let raw = unsafe bytes.bytes
+    guard let fieldsStart = try parseStart(raw, into: &head, progress: &progress, limits: limits) else { return false }
+    if memory.recall(raw, from: fieldsStart, of: owner, into: &head.fields, limits: limits) {
+        head.byteCount = raw.byteCount
+    } else {
+        guard
+            let end = try HeadParser.parseFields(
+                raw, .request, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)
+        else { return false }
+        head.byteCount = end
+        memory.keep(raw, from: fieldsStart, to: end, of: owner, head.fields)
+    }
+    try head.completeTarget(bytes)
+    return true
+}
+
+/// Parses what precedes the fields. Returns their offset, or nil if more bytes are needed.
+@inline(__always)
+private func parseStart(
+    _ raw: RawSpan, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
+) throws(FramingError) -> Int? {
+    if !progress.isFresh {
+        let isWhole = try HeadParser.resume(raw, .request, progress: &progress, limits: limits) {
+            bytes, start throws(FramingError) in
+            var scratch = RequestHead()
+            return try parseRequestLine(bytes, at: start, into: &scratch, limits: limits)
+        }
+        guard isWhole else { return nil }
+    }
+    guard let start = try skipEmptyLines(raw, progress: &progress, limits: limits) else { return nil }
+    return try parseStartLine(raw, at: start, into: &head, progress: &progress, limits: limits)
 }
 
 /// Skips empty lines before the request line, which some clients send behind a body (RFC 9112 §2.2). Returns nil if more bytes are

@@ -30,7 +30,7 @@ extension StoredResponse {
         codingVariant?.write(to: &form)
         let attributes = StoredAttributes(
             retention: retention, status: cached.status, storedAt: terms.responseTime.secondsSinceEpoch,
-            expiresAt: expiry.secondsSinceEpoch, mediaType: mediaType(fields).map { Array($0.utf8.prefix(127)) } ?? [],
+            expiresAt: expiry.secondsSinceEpoch, mediaType: Array(mediaTypeBytes(fields).prefix(127)),
             tags: tags(of: fields).filter { $0.count <= 255 })
         return ResponseForm(attributes: attributes, head: form.bytes)
     }
@@ -65,9 +65,21 @@ extension StoredResponse {
 
 /// The media type in lower case, without parameters. Nil if the response has none.
 package func mediaType(_ fields: Fields) -> String? {
-    guard let value = fields.first(.contentType) else { return nil }
-    let type = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
+    let type = mediaTypeBytes(fields)
     return type.isEmpty ? nil : String(decoding: type, as: UTF8.self).lowercased()
+}
+
+/// The same as bytes, with ASCII letters in lower case. Empty if the response has none.
+private func mediaTypeBytes(_ fields: Fields) -> [UInt8] {
+    guard let value = fields.first(.contentType) else { return [] }
+    var type: [UInt8] = []
+    type.reserveCapacity(value.count)
+    for byte in value {
+        if byte == UInt8(ascii: ";") { break }
+        type.append(asciiLowercased(byte))
+    }
+    while let last = type.last, isOWS(last) { type.removeLast() }
+    return type
 }
 
 /// The tags of a response: `Surrogate-Key` separates them by spaces, `Cache-Tag` by commas.

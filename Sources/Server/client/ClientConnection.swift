@@ -307,9 +307,15 @@ final class ClientConnection: TimedObject {
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[consumed...])
             var progress = progress
             do throws(FramingError) {
-                let isComplete = unsafe try parseRequestHead(
-                    rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
-                    limits: worker.scratch.pointee.limits)
+                // The first request of a connection may be its only one: nothing is remembered of it.
+                let isComplete =
+                    requestsAnswered == 0
+                    ? unsafe try parseRequestHead(
+                        rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
+                        limits: worker.scratch.pointee.limits)
+                    : unsafe try parseRequestHead(
+                        rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
+                        limits: worker.scratch.pointee.limits, memory: worker.fieldMemory, owner: id.number)
                 self.progress = isComplete ? HeadProgress() : progress
                 guard isComplete else { break }
             } catch {

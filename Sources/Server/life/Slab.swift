@@ -10,6 +10,9 @@ package struct ConnectionID: Hashable, Sendable {
         self.slot = slot
         self.generation = generation
     }
+
+    /// As one number, which is never zero.
+    var number: UInt64 { (UInt64(generation) << 32 | UInt64(slot)) &+ 1 }
 }
 
 /// Occupants by slot. A slot is used again with the next generation. A generation repeats after 2³² occupants of one slot; no job

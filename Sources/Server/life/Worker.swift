@@ -86,6 +86,9 @@ import Synchronization
     private let thread = pthread_self()
 
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
+    /// The field lines of requests that clients may repeat.
+    let fieldMemory = FieldMemory()
+
     struct Scratch {
         var limits = Limits()
         /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.

@@ -24,7 +24,10 @@ private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8
         _ row: (answer: String, method: Request.Method, status: Int, body: String)
     ) async throws {
         let server = try ScriptedServer(answering: row.answer, closes: row.body == "until close")
-        let client = try Client(.direct())
+        // Many tests run at once: the second request may have to wait for a thread of the test for longer than usual.
+        var options = Client.Options()
+        options.idleTime = .seconds(600)
+        let client = try Client(.direct(), options)
         for _ in 0..<2 {
             let response = try await client.send(Request(row.method, server.url()))
             #expect(response.status == row.status)
@@ -58,14 +61,21 @@ private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8
     }
 
     @Test func `nobody listens`() async throws {
-        let server = try ScriptedServer(answering: "")
-        let (url, address) = (server.url(), "\(server.address)")
-        server.end()
-        try await eventually {
-            if case .failure = Result(catching: { try Sockets.connect(server.address) }) { true } else { false }
+        // Bound and not listening, so that no other test gets the port.
+        let held = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(held) }
+        var local = sockaddr_in()
+        local.sin_family = sa_family_t(AF_INET)
+        local.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let isBound = unsafe withUnsafePointer(to: &local) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(held, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         }
+        try #require(isBound == 0)
+        let address = "\(try Sockets.localAddress(held))"
         await #expect(throws: ClientError.cannotConnect(place: address, code: ECONNREFUSED)) {
-            try await Client(.direct()).send(Request(.get, url))
+            try await Client(.direct()).send(Request(.get, "http://\(address)/"))
         }
     }
 

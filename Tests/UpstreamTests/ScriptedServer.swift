@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Synchronization
 
 struct PeerGone: Error {}
 
@@ -79,6 +80,7 @@ final class ScriptedServer: Sendable {
     private let listener: CInt
     private let count = Locked(0)
     private let heads = Locked<[String]>([])
+    private let hasEnded = Atomic(false)
 
     /// - Parameter script: gets each connection and its number, from 0. The connection closes when it returns.
     init(
@@ -106,7 +108,11 @@ final class ScriptedServer: Sendable {
     var connectionCount: Int { count.withLock { $0 } }
     func url(_ path: String = "/") -> String { "http://\(address)\(path)" }
 
-    func end() { _ = shutdown(listener, CInt(SHUT_RDWR)) }
+    /// Once: the number of the listener belongs to another socket soon after.
+    func end() {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+        _ = shutdown(listener, CInt(SHUT_RDWR))
+    }
 
     private func accept(_ script: @escaping @Sendable (Peer, Int) throws -> Void) {
         let listener = self.listener

@@ -2,8 +2,8 @@
 #include "clarder_storage.h"
 #include <fcntl.h>
 #include <malloc.h>
-#include <sys/mman.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

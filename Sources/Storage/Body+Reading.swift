@@ -43,7 +43,8 @@ extension Body {
         }
     }
 
-    /// Of complete bodies alone. Pages of others may be freed while their readers still read, and used again sooner than punched.
+    /// Of complete bodies alone. Pages of a body that streams through a window are freed behind its readers all the time: punching each of
+    /// them costs more than the copy.
     private func rangeOfPages(from offset: Int, limit: Int) -> FileRange? {
         guard isComplete, let arena = shelves.arena else { return nil }
         let end = offset + limit

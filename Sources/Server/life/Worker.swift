@@ -85,10 +85,10 @@ import Synchronization
     let readers: ReaderQueue
     private let thread = pthread_self()
 
-    /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
     /// The field lines of requests that clients may repeat.
     let fieldMemory = FieldMemory()
 
+    /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
     struct Scratch {
         var limits = Limits()
         /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.

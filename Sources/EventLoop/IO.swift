@@ -61,6 +61,15 @@ package enum IO {
         }
     }
 
+    /// Whether sendfile(2) fails like this because of the file, or because the system does not allow the call: the socket is as it was, and the
+    /// bytes can still be sent by copying them.
+    package static func isOfFile(_ code: CInt) -> Bool {
+        switch code {
+        case EIO, EINVAL, ESPIPE, EOVERFLOW, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM, EACCES: true
+        default: false
+        }
+    }
+
     static func failure(_ code: CInt) -> IOResult {
         switch code {
         case EAGAIN: .wouldBlock

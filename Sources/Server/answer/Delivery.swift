@@ -39,6 +39,8 @@ final class Delivery {
     private var reader: ReaderID?
     /// Whether the body streams through a window that no longer holds the next byte.
     private var hasFallenBehind: Bool
+    /// Whether `sendfile` failed on the file of the body: what is left is read, checked and copied.
+    var mustCopy = false
     /// The registration for a wake when the body has more bytes.
     var ticket: WaitTicket?
 

@@ -169,9 +169,13 @@ extension ClientConnection {
     /// Sends what is queued, and behind it up to so many bytes of the body.
     private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
         let body = delivery.body
-        if let range = fileRange(of: body, from: delivery.offset, limit: limit) {
+        if !delivery.mustCopy, let range = fileRange(of: body, from: delivery.offset, limit: limit) {
             let queued = unsentBytes
             let result = unsafe output.withBytes { unsafe transport?.send($0, range) ?? .closed }
+            if case .failed(let code) = result, IO.isOfFile(code) {
+                delivery.mustCopy = true
+                return .progressed
+            }
             return note(result, queued: queued, limit: range.count, of: delivery)
         }
         if body.isResident {

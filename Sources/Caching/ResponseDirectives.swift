@@ -49,7 +49,10 @@ package struct ResponseDirectives: Sendable, Equatable {
             immutable)
         form.write(noCacheFields)
         form.write(privateFields)
-        for seconds in [maxAge, sMaxAge, staleWhileRevalidate, staleIfError] { form.write(seconds) }
+        form.write(maxAge)
+        form.write(sMaxAge)
+        form.write(staleWhileRevalidate)
+        form.write(staleIfError)
     }
 
     init(from form: inout StoredFormReader) throws(StoredFormError) {

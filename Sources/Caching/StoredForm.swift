@@ -3,13 +3,34 @@ package import Message
 /// Encodes values so that they can outlive the process: numbers are little-endian, and lengths come first. `StoredFormReader` reads them
 /// in the same order.
 package struct StoredFormWriter: Sendable {
-    package private(set) var bytes: [UInt8] = []
+    /// What was written, and room behind it. An array that grew with each number would cost five times as much.
+    private var room: [UInt8]
+    private var count = 0
 
-    package init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
+    package init(capacity: Int = 512) { room = Array(repeating: 0, count: capacity) }
 
-    package mutating func write<Number: FixedWidthInteger>(_ value: Number) {
-        var value = value.littleEndian
-        unsafe withUnsafeBytes(of: &value) { unsafe bytes.append(contentsOf: $0) }
+    /// Returns what was written, and begins anew.
+    package mutating func finish() -> [UInt8] {
+        var bytes: [UInt8] = []
+        // Taken out and not copied.
+        swap(&bytes, &room)
+        bytes.removeLast(bytes.count - count)
+        count = 0
+        return bytes
+    }
+
+    private mutating func makeRoom(for more: Int) {
+        guard count + more > room.count else { return }
+        room.append(contentsOf: repeatElement(0, count: max(room.count, more)))
+    }
+
+    package mutating func write<Number: FixedWidthInteger & BitwiseCopyable>(_ value: Number) {
+        let end = count + MemoryLayout<Number>.size
+        makeRoom(for: end - count)
+        unsafe room.withUnsafeMutableBytes { bytes in
+            unsafe bytes.storeBytes(of: value.littleEndian, toByteOffset: count, as: Number.self)
+        }
+        count = end
     }
 
     package mutating func write(_ value: Seconds) { write(value.count) }
@@ -20,10 +41,18 @@ package struct StoredFormWriter: Sendable {
         if let value { write(value) }
     }
 
-    package mutating func write(_ value: some Collection<UInt8>) {
+    package mutating func write(_ value: ArraySlice<UInt8>) {
         write(UInt32(value.count))
-        bytes.append(contentsOf: value)
+        makeRoom(for: value.count)
+        unsafe room.withUnsafeMutableBytes { bytes in
+            unsafe value.withUnsafeBytes { from in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[count...]).copyMemory(from: from)
+            }
+        }
+        count += value.count
     }
+
+    package mutating func write(_ value: [UInt8]) { write(value[...]) }
 
     package mutating func write(_ value: [UInt8]?) {
         write(UInt8(value == nil ? 0 : 1))
@@ -37,7 +66,9 @@ package struct StoredFormWriter: Sendable {
 
     /// Writes flags as bits, beginning with the lowest.
     package mutating func write(flags: Bool...) {
-        write(flags.enumerated().reduce(into: UInt16(0)) { $0 |= $1.element ? 1 << UInt16($1.offset) : 0 })
+        var bits: UInt16 = 0
+        for index in flags.indices where flags[index] { bits |= 1 << UInt16(index) }
+        write(bits)
     }
 }
 

@@ -209,7 +209,7 @@ struct CurrentAgeTests {
                 responseTime: noon + milliseconds(came), policy: CachePolicy())
             var writer = StoredFormWriter()
             response.write(to: &writer)
-            var reader = StoredFormReader(writer.bytes)
+            var reader = StoredFormReader(writer.finish())
             let read = try CachedResponse(from: &reader, fields: received)
             for after in stride(from: 0, to: 3000, by: 125) as StrideTo<Int64> {
                 let now = noon + milliseconds(came + after)

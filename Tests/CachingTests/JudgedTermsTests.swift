@@ -69,7 +69,7 @@ struct JudgedTermsTests {
         // And after a restart.
         var writer = StoredFormWriter()
         stored.write(to: &writer)
-        var reader = StoredFormReader(writer.bytes)
+        var reader = StoredFormReader(writer.finish())
         #expect(
             try CachedResponse(from: &reader, fields: fields(row.lines)).judged(by: handling).lifetime == row.lifetime)
     }

@@ -29,7 +29,7 @@ struct StoredFormTests {
         fields.write(to: &writer)
         cached.write(to: &writer)
         key.write(to: &writer)
-        return writer.bytes
+        return writer.finish()
     }
 
     private static let request = fields("Accept-Encoding: gzip, br;q=0.5", "X-Twice: a", "X-Twice: b")
@@ -53,7 +53,7 @@ struct StoredFormTests {
         let key = SecondaryKey(vary, request: Self.request)
         var writer = StoredFormWriter()
         key.write(to: &writer)
-        var reader = StoredFormReader(writer.bytes)
+        var reader = StoredFormReader(writer.finish())
         let read = try SecondaryKey(from: &reader)
         #expect(read == key)
         #expect(read.matches(Self.request))
@@ -65,7 +65,7 @@ struct StoredFormTests {
         let variant = try #require(CodingVariant(Vary(fields("Vary: Accept-Encoding")), request: Self.request))
         var writer = StoredFormWriter()
         variant.write(to: &writer)
-        var reader = StoredFormReader(writer.bytes)
+        var reader = StoredFormReader(writer.finish())
         #expect(try CodingVariant(from: &reader) == variant)
         #expect(reader.isAtEnd)
     }

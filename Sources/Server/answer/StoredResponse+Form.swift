@@ -28,11 +28,13 @@ extension StoredResponse {
         cached.write(to: &form)
         secondaryKey?.write(to: &form)
         codingVariant?.write(to: &form)
+        var mediaType = mediaTypeBytes(fields)
+        if mediaType.count > 127 { mediaType.removeLast(mediaType.count - 127) }
         let attributes = StoredAttributes(
             retention: retention, status: cached.status, storedAt: terms.responseTime.secondsSinceEpoch,
-            expiresAt: expiry.secondsSinceEpoch, mediaType: Array(mediaTypeBytes(fields).prefix(127)),
+            expiresAt: expiry.secondsSinceEpoch, mediaType: mediaType,
             tags: tags(of: fields).filter { $0.count <= 255 })
-        return ResponseForm(attributes: attributes, head: form.bytes)
+        return ResponseForm(attributes: attributes, head: form.finish())
     }
 
     private var expiry: WallTime {
@@ -72,13 +74,10 @@ package func mediaType(_ fields: Fields) -> String? {
 /// The same as bytes, with ASCII letters in lower case. Empty if the response has none.
 private func mediaTypeBytes(_ fields: Fields) -> [UInt8] {
     guard let value = fields.first(.contentType) else { return [] }
-    var type: [UInt8] = []
-    type.reserveCapacity(value.count)
-    for byte in value {
-        if byte == UInt8(ascii: ";") { break }
-        type.append(asciiLowercased(byte))
-    }
-    while let last = type.last, isOWS(last) { type.removeLast() }
+    var end = value.firstIndex(of: UInt8(ascii: ";")) ?? value.endIndex
+    while end > value.startIndex, isOWS(value[end - 1]) { end -= 1 }
+    var type = Array(value[..<end])
+    for index in type.indices { type[index] = asciiLowercased(type[index]) }
     return type
 }
 

@@ -120,3 +120,8 @@ extension Body {
         reweigh()
     }
 }
+
+extension Body {
+    /// Whether the back store has removed or moved the whole body that it had, so that it can no longer be read at the place that is known here.
+    package var hasLeftItsPlace: Bool { whole.map { !$0.isCurrent } ?? false }
+}

@@ -15,4 +15,11 @@ package struct FileRange {
         self.count = count
         self.owner = owner
     }
+
+    /// The bytes from the `start`th on, `limit` at most. Nil if there are none.
+    package func suffix(from start: Int, limit: Int) -> FileRange? {
+        guard start >= 0, start < count, limit > 0 else { return nil }
+        return FileRange(
+            descriptor: descriptor, offset: offset + start, count: min(count - start, limit), owner: owner)
+    }
 }

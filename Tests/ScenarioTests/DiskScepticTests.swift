@@ -293,7 +293,7 @@ struct LargeBodyTroubles {
     }
 
     @Test func `a slow client gets the whole body even if it leaves the disk meanwhile`() throws {
-        try scenario(cache: disk) { s in
+        try scenario(cache: "disk: { path: DIRECTORY/disk, size: 64MiB, sync: 100ms }") { s in
             let body = content(250_000)
             // What is asked for once is read without coming into memory.
             for path in 0..<40 {
@@ -322,13 +322,16 @@ struct LargeBodyTroubles {
             #expect(isBlocked)
             // No worker has it in its buffer any more.
             for path in 30..<40 { try s.client().get("/\(path)") }
-            // As when the segment is reclaimed.
-            let segments = s.directory.appendingPathComponent("disk/segments")
-            for file in try FileManager.default.contentsOfDirectory(at: segments, includingPropertiesForKeys: nil) {
-                let handle = try FileHandle(forWritingTo: file)
-                try handle.truncate(atOffset: 0)
-                try handle.close()
+            // Others take the space, until the segments are reclaimed.
+            let segments = s.directory.appendingPathComponent("disk/segments").path
+            func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: segments)) }
+            let first = try names()
+            for number in 0..<400 {
+                if try names().isDisjoint(with: first) { break }
+                s.origin.expects("GET /other\(number)").replies(200, cacheable, content(1_000_000))
+                try s.client().get("/other\(number)")
             }
+            #expect(try names().isDisjoint(with: first))
             // What began before that goes on.
             for _ in 0..<asked {
                 let answer = try client.response()

@@ -83,6 +83,47 @@ import Transaction
             for client in late { #expect(try client.response().text == first) }
         }
     }
+
+    // MARK: from the disk
+
+    private static let disk = "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }"
+
+    @Test(arguments: [262_144, 262_150, 700_000, 1 << 20])
+    func `a body on the disk is sent from there while it is not worth the memory`(_ bytes: Int) throws {
+        let body = Array(Self.text("a", bytes + 10).utf8.prefix(bytes))
+        try scenario(cache: Self.disk) { s in
+            s.origin.expects("GET /a").replies(200, [Self.stored], body)
+            try s.client().get("/a")
+            for _ in 1...4 {
+                try s.leaveToDisk()
+                // Verified in pieces, and then from its file, in pieces as well.
+                let answer = try s.client().get("/a")
+                #expect(answer.body == body && answer.cacheStatus.hasPrefix("larder; hit"))
+                #expect(try s.client(receiveBuffer: 4096).get("/a").body == body)
+                #expect(s.tier.memory.statistics.usedBytes < 200_000)
+                let part = try s.client().get("/a", "Range: bytes=65537-\(bytes - 2)")
+                #expect(part.status == 206 && part.body == Array(body[65_537..<(bytes - 1)]))
+            }
+        }
+    }
+
+    @Test func `a slow client gets all of a body that is removed meanwhile`() throws {
+        let bytes = 1 << 20
+        let body = Array(Self.text("a", bytes + 10).utf8.prefix(bytes))
+        try scenario(cache: Self.disk) { s in
+            s.origin.expects("GET /a").replies(200, [Self.stored], body)
+            s.origin.expects("POST /a").replies(204)
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            #expect(try s.client().get("/a").body == body)
+            let slow = try s.client(receiveBuffer: 4096)
+            let sent = s.count(.bytesToClients)
+            try slow.send("GET \(s.origin.url("/a")) HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n")
+            try s.eventually("some of it is on its way") { s.count(.bytesToClients) > sent + 1000 }
+            #expect(try s.client().request("POST", "/a").status == 204)
+            #expect(try slow.response().body == body)
+        }
+    }
 }
 
 extension [UInt8] {

@@ -39,6 +39,9 @@ final class Delivery {
     private var reader: ReaderID?
     /// Whether the body streams through a window that no longer holds the next byte.
     private var hasFallenBehind: Bool
+    /// The file of what is left of a body that the back store has in one piece, kept open for a client that takes its bytes slowly: the store may
+    /// give the place to others meanwhile. With the offset in the body at which it begins.
+    private var heldFile: (start: Int, range: FileRange)?
     /// Whether `sendfile` failed on the file of the body: what is left is read, checked and copied.
     var mustCopy = false
     /// The registration for a wake when the body has more bytes.
@@ -107,6 +110,25 @@ final class Delivery {
         }
         let reader = body.attach(at: offset)
         return (reader, reader == nil)
+    }
+
+    /// Keeps what is left of the body for a client that takes its bytes slowly.
+    ///
+    /// - Parameter file: gives the bytes from an offset on, so many, as a range of a file.
+    /// - Returns: false if they are not to be had like this: the body belongs into memory.
+    func holdFile(_ file: (_ offset: Int, _ count: Int) -> FileRange?) -> Bool {
+        if heldFile != nil { return true }
+        guard !mustCopy, !isTranscoded, following.isEmpty, let end = endNeeded, end > offset,
+            let range = file(offset, end - offset), range.count == end - offset
+        else { return false }
+        heldFile = (offset, range)
+        return true
+    }
+
+    /// The next bytes from the file that is kept, `limit` at most, if the body has left its place in the store.
+    func heldRange(limit: Int) -> FileRange? {
+        guard let heldFile, !mustCopy, body.hasLeftItsPlace else { return nil }
+        return heldFile.range.suffix(from: offset - heldFile.start, limit: limit)
     }
 
     /// What to send next.
@@ -259,6 +281,8 @@ final class Delivery {
                 return unsafe .bytes(UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)))
             }
             self.reading = nil
+            // Asked again without waiting, the store would only say that it has to wait.
+            if read.hasFoundNothing(at: offset) { return .nothing }
         }
         return unsafe body.piece(from: offset, limit: limit, room: room, waits: false)
     }

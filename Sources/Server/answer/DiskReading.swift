@@ -42,6 +42,9 @@ import Synchronization
     /// This object once the read has ended; nil before. `bytes` may be used on the result only.
     var result: DiskReading? { isDone.load(ordering: .acquiring) ? self : nil }
 
+    /// Whether the back store has no bytes to give at this position of the body.
+    func hasFoundNothing(at position: Int) -> Bool { position == offset && count == 0 }
+
     /// The bytes that were read, from `position` in the body on. Returns nil if the piece has none there.
     func bytes(from position: Int) -> UnsafeRawBufferPointer? {
         guard position >= offset, position < offset + count else { return nil }

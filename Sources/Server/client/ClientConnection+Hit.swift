@@ -419,15 +419,16 @@ extension ClientConnection {
             unsafe output.append(UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
         let rest = max(0, written - headBytes)..<length
-        // By the time the client has room, the segment of the body may have been reclaimed: load it into memory. If that would block, the disk
-        // buffer may have it, which the next read overwrites.
-        if !record.body.isResident, record.body.load(waits: false) != .done,
+        let delivery = Delivery(record, range: rest, isChunked: false)
+        // By the time the client has room, the segment of the body may have been reclaimed: keep its file open, or load it into memory. If that
+        // would block, the disk buffer may have it, which the next read overwrites.
+        if !record.body.isResident, !holdFile(of: delivery), record.body.load(waits: false) != .done,
             let held = unsafe worker.heldFromDisk(record.body, from: rest.lowerBound), held.count >= rest.count
         {
             unsafe output.append(UnsafeRawBufferPointer(rebasing: held[..<rest.count]))
             return waitForRoom()
         }
-        delivery = Delivery(record, range: rest, isChunked: false)
+        self.delivery = delivery
         waitForRoom()
     }
 }

@@ -78,11 +78,17 @@ extension ClientConnection {
     /// Steps of compressing or inflating for one client before others have their turn (`Transcoder.stepBytesMax` each).
     static let codingStepsPerTurnMax = 8
 
-    /// Loads a body that is sent from the disk into memory, if that does not block. By the time the client has room, its segment may have
-    /// been reclaimed. If loading would block, the bytes are read when they are needed, and the answer breaks off if they are gone.
+    /// Keeps a body that is sent from the disk: by the time the client has room, its segment may have been reclaimed. What was verified stays in its
+    /// file, which is kept open. Anything else is loaded into memory, if that does not block; otherwise the bytes are read when they are
+    /// needed, and the answer breaks off if they are gone.
     private func keepForSlowClient() {
-        guard let delivery, !delivery.body.isResident, !delivery.body.isLarge else { return }
+        guard let delivery, !delivery.body.isResident, !delivery.body.isLarge, !holdFile(of: delivery) else { return }
         _ = delivery.body.load(waits: false)
+    }
+
+    /// Keeps the file of what is left of a body open. Returns false if it must be kept in memory.
+    func holdFile(of delivery: Delivery) -> Bool {
+        delivery.holdFile { fileRange(of: delivery.body, from: $0, limit: $1) }
     }
 
     /// Goes on sending in the next turn of the loop, unless the connection has closed by then.
@@ -170,13 +176,7 @@ extension ClientConnection {
     private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
         let body = delivery.body
         if !delivery.mustCopy, let range = fileRange(of: body, from: delivery.offset, limit: limit) {
-            let queued = unsentBytes
-            let result = unsafe output.withBytes { unsafe transport?.send($0, range) ?? .closed }
-            if case .failed(let code) = result, IO.isOfFile(code) {
-                delivery.mustCopy = true
-                return .progressed
-            }
-            return note(result, queued: queued, limit: range.count, of: delivery)
+            return send(range, of: delivery)
         }
         if body.isResident {
             return unsafe send(limit, of: delivery) {
@@ -189,11 +189,25 @@ extension ClientConnection {
                 unsafe $0[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
                 return 1
             }
-        // Send what is queued first.
-        case .wouldBlock where unsentBytes > 0, .nothing where unsentBytes > 0: return writeQueued()
+        case .nothing:
+            if let range = delivery.heldRange(limit: limit) { return send(range, of: delivery) }
+            // Send what is queued first.
+            if unsentBytes > 0 { return writeQueued() }
+            return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
+        case .wouldBlock where unsentBytes > 0: return writeQueued()
         case .wouldBlock: return awaitDisk(delivery)
-        case .nothing: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
         }
+    }
+
+    /// Sends what is queued, and behind it bytes of a file.
+    private func send(_ range: FileRange, of delivery: Delivery) -> Step {
+        let queued = unsentBytes
+        let result = unsafe output.withBytes { unsafe transport?.send($0, range) ?? .closed }
+        if case .failed(let code) = result, IO.isOfFile(code) {
+            delivery.mustCopy = true
+            return .progressed
+        }
+        return note(result, queued: queued, limit: range.count, of: delivery)
     }
 
     /// Bytes of a body that can be sent without a copy. Nil if they must be copied.

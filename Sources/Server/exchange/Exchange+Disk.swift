@@ -76,9 +76,9 @@ extension Exchange {
 
     // MARK: the body
 
-    /// Reads the body if the request needs it: into memory, or into the worker's disk buffer if the body is not worth the memory and cannot
-    /// be sent from its file. The code that follows relies on one of them, but for bytes that leave the page cache in between: those
-    /// are read when they are sent.
+    /// Reads the body if the request needs it: into memory, or its beginning into the worker's disk buffer if the body is not worth the memory and
+    /// cannot be sent from its file. The code that follows relies on one of them, but for bytes that leave the page cache in between: those
+    /// are read when they are sent, and so is what does not fit the buffer.
     private func loadBody(of record: StoredResponse) -> DiskStep {
         guard needsLoading(record) else { return .nothing }
         if let range = rangeToReadDirectly(of: record) {
@@ -86,7 +86,7 @@ extension Exchange {
                 lookUp.readDirectly = record
                 return .nothing
             }
-            let result = worker.readFromDisk(record.body, range)
+            let result = worker.readFromDisk(record.body, beginning(of: range, record.body))
             if result == .done { lookUp.readDirectly = record }
             if result != .wouldBlock { return bodyIsRead(record, result) }
         }
@@ -100,15 +100,21 @@ extension Exchange {
         !record.body.isResident && !record.body.isLarge && request.method != .head && record !== lookUp.readDirectly
     }
 
-    /// The range of the body to read into the worker's disk buffer. Returns nil if it does not fit, if it is sent in another coding,
-    /// or if the body is worth the memory.
+    /// The range of the body to send without bringing it into memory. Returns nil if it is sent in another coding, or if the body is worth the
+    /// memory.
     private func rangeToReadDirectly(of record: StoredResponse) -> Range<Int>? {
         guard record.coding.isFixed(request.compression(of: record)), !request.tier.isWorthMemory(record) else {
             return nil
         }
         let range = rangeWanted(of: record) ?? 0..<record.body.length
         precondition(range.upperBound <= record.body.length, "a selected range lies within the body")
-        return record.body.blocks(around: range).count <= Worker.diskBufferBytes ? range : nil
+        return range
+    }
+
+    /// As much of a range as the worker's disk buffer holds. What follows is read when it is sent.
+    private func beginning(of range: Range<Int>, _ body: Body) -> Range<Int> {
+        let end = body.blocks(around: range).lowerBound + Worker.diskBufferBytes
+        return range.lowerBound..<min(range.upperBound, end)
     }
 
     /// The single range that the request asks for. Returns nil if it asks for the whole body or for several ranges.

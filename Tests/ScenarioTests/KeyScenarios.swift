@@ -4,6 +4,22 @@ import Testing
 
 @Suite("Cache keys made by rules")
 struct KeyScenarios {
+    @Test func `the key of a stored response takes as much memory as it is long`() throws {
+        try scenario { s in
+            let clients = try (0..<8).map { _ in try s.client() }
+            for number in 0..<4000 {
+                s.origin.expects("GET /\(number)").replies(200, "Cache-Control: max-age=60", body: "a")
+            }
+            for round in 0..<500 {
+                for (index, client) in clients.enumerated() { try client.ask("GET", "/\(round * 8 + index)", []) }
+                for client in clients { #expect(try client.response().status == 200) }
+            }
+            var longest = 0
+            s.tier.memory.forEach { longest = max(longest, $0.keyBytes.capacity - $0.keyBytes.count) }
+            #expect(longest < 48)
+        }
+    }
+
     /// Two spellings: the first is asked for, then the second. One that shares costs the origin nothing.
     static let rows: [(key: String, first: String, second: String, isShared: Bool)] = [
         ("{ drop: [ \"utm_*\", fbclid ] }", "/a?id=1&utm_source=x", "/a?fbclid=2&id=1", true),

@@ -235,6 +235,12 @@ extension ClientConnection {
         return unsafe scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
     }
 
+    /// The key of a request that goes on, which a stored response may keep for long. The scratch array stays this worker's own: one that was shared
+    /// would be replaced when it is cleared, each time by one with a little more room.
+    private func exactCopy(of key: [UInt8]) -> [UInt8] {
+        unsafe key.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+
     /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
     func answerUncommonRequest(_ bytes: UnsafeBufferPointer<UInt8>) {
         let head = unsafe worker.scratch.pointee.requestHead
@@ -268,7 +274,7 @@ extension ClientConnection {
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer,
+            keyBytes: exactCopy(of: scratch.pointee.keyBytes), key: key, client: context.peer,
             identity: context.identity
                 ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             listener: context.listener, destination: destination, zone: worker.zones[0],

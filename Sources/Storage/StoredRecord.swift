@@ -77,6 +77,9 @@ extension StoredRecord {
     /// The share of one response in the tables: a slot at the lowest load, the list of variants, and a part of the ghost queue.
     static let tableBytes = 208
 
+    /// The most bytes of memory that an array of so many bytes takes.
+    package static func arrayBytes(_ count: Int) -> Int { count == 0 ? 0 : chunkBytes(count + 32) }
+
     /// The most bytes of memory that the response takes, without its body.
     final var footprint: Int {
         let object = unsafe clarder_malloc_usable_size(Unmanaged.passUnretained(self).toOpaque()) + 8

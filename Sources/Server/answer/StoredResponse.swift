@@ -89,8 +89,17 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         super.init(
             key: key, keyBytes: keyBytes,
             head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
-            body: body)
+            body: body, heldBesides: StoredResponse.heldBytes(fields))
     }
+
+    /// The memory of what a response has besides key, head and body: its fields, and what was worked out from them.
+    private static func heldBytes(_ fields: Fields) -> Int {
+        arrayBytes(fields.bytes.capacity) + arrayBytes(fields.lines.capacity * MemoryLayout<FieldLine>.stride)
+            + cachedBytes
+    }
+
+    /// The object of `cached`, and its arrays in most responses: entity tag, time of the last change, coding.
+    private static let cachedBytes = 320
 
     /// A response to a request, to be stored in the request's zone.
     convenience init(

@@ -1,4 +1,5 @@
 internal import CLarder
+internal import Glibc
 internal import Synchronization
 
 /// What bodies, stored responses and transfers share with their tier: the shards, the budget, the spare pages. It lives as long as
@@ -171,4 +172,10 @@ extension Shelves {
         }
         return fullest.index
     }
+}
+
+extension Shelves {
+    /// A pause of a purge. Whoever waits for the lock of a shard, or of the allocator, gets it meanwhile. Without a pause the next `malloc` of a worker
+    /// would sort all freed blocks at once.
+    static func letOthersGoOn() { usleep(200) }
 }

@@ -97,6 +97,15 @@ struct MemoryTierTests {
         #expect(!tier.insert(record))
     }
 
+    @Test func `a purge of many removes all of them, in portions`() {
+        for index in 0..<3000 { tier.store("host\(index % 3)/\(index)", bytes: 10) }
+        #expect(tier.purge(dryRun: true) { _ in true }.records == 3000)
+        #expect(tier.purge(dryRun: false) { ($0 as? TestRecord)?.name.hasPrefix("host1/") == true }.records == 1000)
+        #expect(tier.statistics.recordCount == 2000)
+        #expect(tier.purge(dryRun: false) { _ in true }.records == 2000)
+        #expect(tier.statistics.recordCount == 0)
+    }
+
     @Test func `a purge removes what the condition selects, and a dry run only counts`() {
         for index in 0..<50 { tier.store("host\(index % 2)/\(index)", bytes: 1000) }
         let dry = tier.purge(dryRun: true) { ($0 as? TestRecord)?.name.hasPrefix("host1/") == true }

@@ -26,6 +26,8 @@ final class AdminConnection: TimedObject {
     private var pieces: (source: BodyPieces, framing: PieceFraming)?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
+    /// Whether a thread works on the answer to the present request.
+    private var isWorking = false
 
     /// - Parameter closed: called once. The owner of the connection releases it after the turn.
     init(
@@ -76,9 +78,13 @@ final class AdminConnection: TimedObject {
 
     /// Answers the requests that have arrived, one after the other. The next one waits until the answer has left.
     private func answer() {
-        while state == .open, output.isEmpty, pieces == nil, let event = conversation.next() {
+        while state == .open, !isWorking, output.isEmpty, pieces == nil, let event = conversation.next() {
             switch event {
             case .request(let request, let persists):
+                if router.takesLong(request) {
+                    work(on: request, persists: persists)
+                    continue
+                }
                 let response = router.respond(to: request).compressed(for: request)
                 send(response, to: request, persists: persists)
             case .continueExpected:
@@ -90,6 +96,23 @@ final class AdminConnection: TimedObject {
         }
         guard state == .open else { return }
         if conversation.isFull { readEvent.remove() } else { readEvent.add() }
+    }
+
+    /// Has a thread find out the answer. It may take minutes, and other connections are answered meanwhile.
+    private func work(on request: AdminRequest, persists: Bool) {
+        isWorking = true
+        loop.timers.cancel(self)
+        let (inbox, connection) = (loop.inbox, AdminConnectionReference(self))
+        router.respond(to: request) { response in
+            inbox.post { connection.value?.finish(response, request, persists: persists) }
+        }
+    }
+
+    fileprivate func finish(_ response: AdminResponse, _ request: AdminRequest, persists: Bool) {
+        isWorking = false
+        guard state == .open else { return }
+        send(response.compressed(for: request), to: request, persists: persists)
+        answer()
     }
 
     /// - Parameter request: nil if what arrived is not a request.
@@ -151,6 +174,16 @@ final class AdminConnection: TimedObject {
         loop.timers.cancel(self)
         loop.timers.schedule(self, after: limit)
     }
+}
+
+/// A connection for jobs in the inbox of its own loop. Nil if it is gone by then.
+@safe private final class AdminConnectionReference: @unchecked Sendable {
+    /// Read on the loop's thread alone.
+    private weak let connection: AdminConnection?
+
+    init(_ connection: AdminConnection) { self.connection = connection }
+
+    var value: AdminConnection? { connection }
 }
 
 private func connection(_ context: UnsafeMutableRawPointer?) -> AdminConnection {

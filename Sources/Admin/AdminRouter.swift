@@ -1,4 +1,5 @@
 import Credentials
+import EventLoop
 import Message
 import Server
 
@@ -8,6 +9,8 @@ import Server
 package struct AdminRouter: Sendable {
     let proxy: any AdministeredProxy
     let authority: AdminAuthority
+    /// For requests whose work takes long.
+    private let calls = CallPool(name: "admin", threadsMax: 1, waitingMax: 16)
 
     package init(proxy: any AdministeredProxy, token: [UInt8]?) {
         self.proxy = proxy
@@ -76,6 +79,17 @@ package struct AdminRouter: Sendable {
         var response = answer(request)
         response.fields += Self.protections
         return response
+    }
+
+    /// Whether the answer may take seconds or minutes to be found: `respond` on a thread of its own then, so that others are answered meanwhile.
+    func takesLong(_ request: AdminRequest) -> Bool { request.path == Route.purge.rawValue && request.method == "POST" }
+
+    /// Answers on another thread, after earlier requests of this kind.
+    ///
+    /// - Parameter then: called once, on any thread.
+    func respond(to request: AdminRequest, then: @escaping @Sendable (AdminResponse) -> Void) {
+        let isTaken = calls.submit(key: "") { then(respond(to: request)) }
+        if !isTaken { then(.problem(503, "too many requests of this kind wait: try again later")) }
     }
 
     private func answer(_ request: AdminRequest) -> AdminResponse {

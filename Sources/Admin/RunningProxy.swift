@@ -150,12 +150,15 @@ package final class RunningProxy: AdministeredProxy {
             request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()),
             keys: { snapshot.keys(toGet: $0) })
         var sum = PurgeResult(records: 0, bytes: 0)
-        for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
-            let result = Admin.purge(request, matcher, in: tier, key: { proxy.shared.key(of: $0) })
-            sum.records += result.records
-            sum.bytes += result.bytes
-            sum.isDurable = sum.isDurable && result.isDurable
+        let isDone: Void? = proxy.shared.zones.whileOpen { zones in
+            for zone in zones where matcher.mayBe(inZone: zone.name) {
+                let result = Admin.purge(request, matcher, in: zone.tier, key: { proxy.shared.key(of: $0) })
+                sum.records += result.records
+                sum.bytes += result.bytes
+                sum.isDurable = sum.isDurable && result.isDurable
+            }
         }
+        if isDone == nil { sum.isDurable = false }
         return sum
     }
 

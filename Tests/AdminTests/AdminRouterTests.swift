@@ -15,6 +15,8 @@ final class ScriptedProxy: AdministeredProxy {
     let isDraining: Bool
     let disksOff: [DiskOff]
     let purges = Locked<[PurgeRequest]>([])
+    /// Called at the beginning of each purge.
+    let whenPurging = Locked<(@Sendable () -> Void)?>(nil)
 
     init(isDraining: Bool = false, disksOff: [DiskOff] = []) {
         self.isDraining = isDraining
@@ -24,6 +26,7 @@ final class ScriptedProxy: AdministeredProxy {
     func statistics() -> Statistics { sampleStatistics }
 
     func purge(_ request: PurgeRequest) -> PurgeResult {
+        whenPurging.withLock { $0 }?()
         purges.withLock { $0.append(request) }
         return PurgeResult(records: 3, bytes: 4096)
     }

@@ -86,6 +86,41 @@ struct AdminServerTests {
         #expect(admin.proxy.purges.withLock { $0 } == [PurgeRequest(selection)])
     }
 
+    @Test func `others are answered while a purge runs`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let (hasBegun, mayEnd) = (CountingSemaphore(), CountingSemaphore())
+        admin.proxy.whenPurging.withLock {
+            $0 = {
+                hasBegun.signal()
+                _ = mayEnd.wait(timeout: .seconds(60))
+            }
+        }
+        let status = Locked<UInt16?>(nil)
+        let path = admin.socketPath
+        let thread = try startThread(name: "purge") {
+            let answer = try? AdminClient(paths: [path]).ask("POST", "/purge", body: Array(#"{"all":true}"#.utf8))
+            status.withLock { $0 = answer?.status }
+        }
+        #expect(hasBegun.wait(timeout: .seconds(60)))
+        #expect(try AdminClient(paths: [path]).ask("GET", "/health").status == 200)
+        #expect(status.withLock { $0 } == nil)
+        mayEnd.signal()
+        thread.join()
+        #expect(status.withLock { $0 } == 200)
+    }
+
+    @Test func `requests behind a purge on its connection are answered after it`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let head = "Host: localhost\r\nAuthorization: Bearer a-token-of-some-length\r\n"
+        let text = try admin.exchange([
+            "POST /purge HTTP/1.1\r\n\(head)Content-Length: 7\r\n\r\nall=yesGET /nothing HTTP/1.1\r\n\(head)\r\n",
+            "POST /purge HTTP/1.1\r\n\(head)Content-Length: 8\r\nConnection: close\r\n\r\nnonsense",
+        ])
+        #expect(statuses(text) == ["200", "404", "400"])
+    }
+
     @Test func `purge and stats print for people and for scripts`() throws {
         let admin = try RunningAdmin()
         defer { admin.end() }

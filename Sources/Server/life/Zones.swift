@@ -9,6 +9,8 @@ package final class Zones: Sendable {
     let defaultTier: Tiers
     private let zones: Locked<[Zone]>
     private let hasher: Shared.Hasher
+    /// Whether the back stores are closed. Held while one of them is closed, and by whoever must not see that.
+    private let isClosed = Locked(false)
 
     init(_ configuration: Configuration, hasher: Shared.Hasher) throws(BackStoreRefusal) {
         self.hasher = hasher
@@ -34,7 +36,9 @@ package final class Zones: Sendable {
     /// back store is closed. If the back store of a new zone cannot be opened, the zone is in memory alone, and a message says so.
     ///
     /// - Returns: the same as `current`.
-    func adopt(_ configuration: Configuration) -> [Zone] {
+    func adopt(_ configuration: Configuration) -> [Zone] { isClosed.withLock { _ in adoptNow(configuration) } }
+
+    private func adoptNow(_ configuration: Configuration) -> [Zone] {
         // Requests that are under way keep their zone, whose tier lives until the last of them ends.
         let known = current
         precondition(known.first?.name == Zone.defaultName, "the default zone comes first")
@@ -63,7 +67,19 @@ package final class Zones: Sendable {
     }
 
     /// Writes everything that is queued, and closes the back stores. Blocks.
-    func close() { for zone in current { zone.tier.backStore?.close() } }
+    func close() {
+        isClosed.withLock { isClosed in
+            isClosed = true
+            for zone in current { zone.tier.backStore?.close() }
+        }
+    }
+
+    /// Runs work on the zones that may take long, such as a purge. Meanwhile no back store is closed, and no other such work runs. Blocks.
+    ///
+    /// - Returns: nil if they are closed already.
+    package func whileOpen<Result>(_ work: ([Zone]) -> Result) -> Result? {
+        isClosed.withLock { isClosed in isClosed ? nil : work(current) }
+    }
 
     private static func defaultZone(_ tier: Tiers, _ configuration: Configuration) -> Zone {
         Zone(

@@ -23,6 +23,9 @@ import Glibc
     private var wallOfTurn: timespec?
     private var microsecondsOfTurn: Int64?
 
+    /// Grows by one with each turn.
+    package private(set) var turnNumber: UInt64 = 0
+
     package init() throws(EventLoopError) {
         inbox = try Inbox()
         unsafe base = try EventLoop.makeBase()
@@ -73,6 +76,7 @@ import Glibc
 
     private func turn() {
         forgetClocks()
+        turnNumber &+= 1
         // Do not wait if there is work from before the first turn.
         let flags = EVLOOP_ONCE | (endOfTurn.isEmpty ? 0 : EVLOOP_NONBLOCK)
         let status = unsafe event_base_loop(base, flags)

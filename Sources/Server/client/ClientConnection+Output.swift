@@ -57,14 +57,15 @@ extension ClientConnection {
 
     /// Sends as much as the socket accepts. Goes on by itself when the socket has room again or the body grows.
     func flush() {
-        guard !writeEvent.isAdded else { return }
+        guard !writeEvent.isAdded, !isPostponed else { return }
         var made = 0
         while phase == .answering {
+            guard delivery == nil || !worker.readers.isTurnOver else { return goOnLater() }
             switch step() {
             case .progressed:
                 // Compressing and inflating take time from other connections of this worker.
                 if delivery?.isTranscoded == true { made += 1 }
-                guard made < ClientConnection.codingStepsPerTurnMax else { return flushLater() }
+                guard made < ClientConnection.codingStepsPerTurnMax else { return goOnLater() }
             case .blocked:
                 keepForSlowClient()
                 return waitForRoom()
@@ -91,12 +92,15 @@ extension ClientConnection {
         delivery.holdFile { fileRange(of: delivery.body, from: $0, limit: $1) }
     }
 
-    /// Goes on sending in the next turn of the loop, unless the connection has closed by then.
-    private func flushLater() {
-        let inbox = worker.loop.inbox
-        let worker = WorkerReference(worker)
-        let id = id
-        inbox.post { worker.value.clients[id]?.flush() }
+    /// Goes on sending in a later turn of the loop, unless the connection has closed by then.
+    private func goOnLater() {
+        isPostponed = true
+        worker.readers.postpone(id)
+    }
+
+    func goOn() {
+        isPostponed = false
+        flush()
     }
 
     enum Step {
@@ -261,6 +265,7 @@ extension ClientConnection {
             return .failed(.clientLeft)
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
+            worker.readers.noteSent(count)
             answerBytesSent += count
             readingWatch?.written += UInt64(count)
             output.advance(by: min(count, queued))

@@ -117,6 +117,8 @@ final class ClientConnection: TimedObject {
     var answerBytesSent = 0
     var lingerBytes = 0
     var account = Account()
+    /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
+    var isPostponed = false
     /// The place of this connection among those that `limits.clients_max` bounds.
     let place: Occupancy.Place
 

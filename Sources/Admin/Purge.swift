@@ -19,7 +19,7 @@ func purge(
     _ = tier.backStore?.flush()
     var result = inMemory(request, matcher, in: tier)
     // Then the disk, whether or not a response is in memory as well. What is removed there cannot come back into memory.
-    let isListed = forEachOnDisk(matcher, in: tier) { entry in
+    let isListed = forEachOnDisk(matcher, in: tier, writes: !request.dryRun) { entry in
         let key = key(entry.keyBytes)
         // A response that was removed together with its record in memory has been counted, but stays in the index for a while.
         if tier.isOnBackStoreAlone(entry, key) {
@@ -92,15 +92,25 @@ private func outdate(_ entry: ListedResponse, _ key: StorageKey, in tier: Tiers)
 }
 
 /// Returns false if the index cannot be read.
+///
+/// - Parameter writes: whether `visit` changes the disk. Its changes are written in portions (`Tiers.changesAtOnce`).
 private func forEachOnDisk(
-    _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (ListedResponse) -> Void
+    _ matcher: SelectionMatcher, in tier: Tiers, writes: Bool, _ visit: (ListedResponse) -> Void
 ) -> Bool {
     var cursor: ListingCursor?
+    var changes = 0
     repeat {
         guard
             let page = tier.page(after: cursor, in: matcher.listingRange, tag: matcher.tag, limit: 1024)
         else { return false }
-        for entry in page.responses where matcher.matches(entry) { visit(entry) }
+        for entry in page.responses where matcher.matches(entry) {
+            visit(entry)
+            changes += 1
+        }
+        if writes, changes >= Tiers.changesAtOnce {
+            _ = tier.backStore?.flush()
+            changes = 0
+        }
         cursor = page.next
     } while cursor != nil
     return true

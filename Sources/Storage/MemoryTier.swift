@@ -147,7 +147,7 @@ extension MemoryTier {
     }
 
     /// So many are removed under one lock of their shard, and freed at once.
-    private static let purgedAtOnce = 256
+    static let purgedAtOnce = 256
 
     /// The number of invalidations and purges so far. If it changed since a request was sent, its response may be older than the last
     /// of them. Meant for fetches that lead no transfer; a transfer has exact knowledge (`Transfer.isOutdated`).

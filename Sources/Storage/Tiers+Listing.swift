@@ -1,7 +1,7 @@
 // Purges and listings of both tiers.
 extension Tiers {
     /// Removes the responses in memory for which `condition` holds, and their copies on the back store. Returns how many there were,
-    /// and how many bytes they had. See `MemoryTier.purge`.
+    /// and how many bytes they had. Blocks. See `MemoryTier.purge`.
     package func purgeMemory(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
         var copies: [StoredRecord] = []
         let purged = memory.purge(dryRun: dryRun) { record in
@@ -9,9 +9,20 @@ extension Tiers {
             if !dryRun, backStore != nil { copies.append(record) }
             return true
         }
-        for record in copies { removeFromBackStore(record) }
+        // Freed and written in portions, as memory is purged. The array is their last owner.
+        var count = 0
+        while let record = copies.popLast() {
+            removeFromBackStore(record)
+            count += 1
+            if count % MemoryTier.purgedAtOnce == 0 { Shelves.letOthersGoOn() }
+            if count % Tiers.changesAtOnce == 0 { _ = backStore?.flush() }
+        }
         return purged
     }
+
+    /// So many removals of a purge are written to the back store at once. Those of a million responses would take their memory, and when that is freed,
+    /// a worker that needs memory would sort it all.
+    package static let changesAtOnce = 4096
 
     /// A page of the listing of the back store (`BackStore.page`). Empty if there is no back store.
     package func page(

@@ -92,6 +92,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             body: body, heldBesides: StoredResponse.heldBytes(fields))
     }
 
+    /// The array of a request may have much more room than its key needs.
+    private static func exactCopy(of key: [UInt8]) -> [UInt8] {
+        unsafe key.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+
     /// The memory of what a response has besides key, head and body: its fields, and what was worked out from them.
     private static func heldBytes(_ fields: Fields) -> Int {
         arrayBytes(fields.bytes.capacity) + arrayBytes(fields.lines.capacity * MemoryLayout<FieldLine>.stride)
@@ -107,7 +112,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         handling: CacheHandling, trailers: TransientTrailers? = nil
     ) {
         self.init(
-            key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
+            key: request.key, keyBytes: StoredResponse.exactCopy(of: request.keyBytes), cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
             codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
             contentLength: contentLength, storage: handling.storage,

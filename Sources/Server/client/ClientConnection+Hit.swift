@@ -230,16 +230,15 @@ extension ClientConnection {
     /// Writes the normalised URI into `scratch.keyBytes`, and returns its hash.
     func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
         let scratch = unsafe worker.scratch
+        // An array that a request still has is replaced when it is cleared, each time by one with a little more room.
+        if unsafe scratch.pointee.keyBytes.capacity > Self.keyRoomMax { unsafe scratch.pointee.keyBytes = [] }
         unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
         unsafe appendNormalisedURI(scratch.pointee.requestHead.target, of: bytes.span, to: &scratch.pointee.keyBytes)
         return unsafe scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
     }
 
-    /// The key of a request that goes on, which a stored response may keep for long. The scratch array stays this worker's own: one that was shared
-    /// would be replaced when it is cleared, each time by one with a little more room.
-    private func exactCopy(of key: [UInt8]) -> [UInt8] {
-        unsafe key.withUnsafeBufferPointer { unsafe Array($0) }
-    }
+    /// More room than nearly every key needs.
+    private static let keyRoomMax = 1024
 
     /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
     func answerUncommonRequest(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -274,7 +273,7 @@ extension ClientConnection {
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: exactCopy(of: scratch.pointee.keyBytes), key: key, client: context.peer,
+            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer,
             identity: context.identity
                 ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             listener: context.listener, destination: destination, zone: worker.zones[0],

@@ -59,6 +59,8 @@ let package = Package(
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         .systemLibrary(name: "CLDAP", pkgConfig: "ldap", providers: [.apt(["libldap-dev"])]),
+        // Its pkg-config file has a flag that the package manager does not allow.
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
         // It comes without a pkg-config file.
         .systemLibrary(name: "CPacparser", providers: [.apt(["libpacparser-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
@@ -107,6 +109,7 @@ let package = Package(
         edge("PAC", ["CPacparser", "CLarder"]),
         edge("Kerberos", ["CGSSAPI"]),
         edge("LDAP", ["CLDAP"]),
+        edge("Redis", ["CHiredis"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -194,6 +197,7 @@ let package = Package(
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
+        tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
         tests(
             "RecipeTests",
             ["larder", "Provisioning", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
@@ -267,8 +271,9 @@ if isFuzzing {
         fuzzTarget("FuzzPACAnswer", of: ["Routing"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
+        fuzzTarget("FuzzRedis", of: ["Redis"]),
     ]
-    for name in ["Disk", "EventLoop"] {
+    for name in ["Disk", "EventLoop", "Redis"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
     for name in ["Rules", "Routing", "Cookies", "Requesting"] {

@@ -8,7 +8,7 @@ seconds=${1:-60}
 limit="-max_total_time=$seconds"
 [ "$seconds" -eq 0 ] && limit=-runs=0
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone FuzzRedis
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -80,6 +80,9 @@ seed FuzzDiskBook cut '\002\003\020\000\310\000\001\000\000\000\000\000\000\000\
 seed FuzzDiskBook segment '\002\001\000\020\000\000\000\000\000\000\001'
 seed FuzzDiskBook key '\000https://www.a.example:8443/b?c*en'
 seed FuzzDiskBook order '\001\020example.a.!\000\120h/b'
+seed FuzzRedis replies '+OK\r\n-ERR x\r\n:7\r\n$5\r\nhello\r\n$-1\r\n*-1\r\n'
+seed FuzzRedis stream '*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n5-0\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n'
+seed FuzzRedis billion '*1000000000\r\n$1\r\n'
 
 for target in "$@"; do
     # Some look at what is not for others.

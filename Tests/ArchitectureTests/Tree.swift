@@ -63,7 +63,7 @@ enum Rooms {
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
-        "Secrets", "YAML", "PublicSuffixes", "Kerberos", "LDAP",
+        "Secrets", "YAML", "PublicSuffixes", "Kerberos", "LDAP", "Redis",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "Provisioning", "Upstream", "larder"]
 }

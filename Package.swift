@@ -80,6 +80,7 @@ let package = Package(
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
         core("Transaction", ["Message", "Rules", "Caching", "Access", "Limiting"]),
         core("Limiting", ["Message", "Rules"]),
+        core("Fleet", ["Message"]),
         core("ClientSetup", ["Message"]),
         core(
             "Forwarding",
@@ -197,6 +198,7 @@ let package = Package(
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
+        tests("FleetTests", ["Fleet", "TLS"]),
         tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
         tests(
             "RecipeTests",
@@ -272,11 +274,12 @@ if isFuzzing {
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
         fuzzTarget("FuzzRedis", of: ["Redis"]),
+        fuzzTarget("FuzzFleet", of: ["Fleet"]),
     ]
     for name in ["Disk", "EventLoop", "Redis"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
-    for name in ["Rules", "Routing", "Cookies", "Requesting"] {
+    for name in ["Rules", "Routing", "Cookies", "Requesting", "Fleet"] {
         package.targets.first { $0.name == name }?.swiftSettings = parserSettings
     }
 }

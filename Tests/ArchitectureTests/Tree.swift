@@ -60,6 +60,7 @@ enum Rooms {
         "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Routing", "Transaction",
         "Forwarding",
         "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting", "Limiting", "Tokens",
+        "Fleet",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",

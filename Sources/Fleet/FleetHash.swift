@@ -1,0 +1,30 @@
+/// HMAC-SHA256 (RFC 2104, FIPS 180-4) with the secret that the nodes of a fleet share.
+package protocol FleetHash: Sendable {
+    /// - Returns: 32 bytes.
+    func code(_ bytes: [UInt8]) -> [UInt8]
+}
+
+/// What a code is for. The one secret has several uses, and a code that was made for one of them must not pass for another, so each use has a prefix
+/// of its own.
+enum CodePurpose: String {
+    case key, record, part, purge
+
+    var prefix: [UInt8] { Array(rawValue.utf8) + [0] }
+}
+
+/// The bytes of a code.
+let codeByteCount = 32
+
+extension FleetHash {
+    func code(for purpose: CodePurpose, _ bytes: some Sequence<UInt8>) -> [UInt8] {
+        let result = code(purpose.prefix + bytes)
+        precondition(result.count == codeByteCount, "HMAC-SHA256 has 32 bytes")
+        return result
+    }
+}
+
+/// Whether two codes are equal. The time that the comparison takes does not tell where they differ.
+func areEqualCodes(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
+    guard a.count == b.count else { return false }
+    return zip(a, b).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+}

@@ -1,0 +1,32 @@
+import Message
+
+/// The names of what a fleet has in Redis. The number in them is that of the layout.
+///
+/// | name | what |
+/// |---|---|
+/// | `larder:1:r:ZONE:HASH` | the head part of a record |
+/// | `larder:1:b:ZONE:ID:N` | part N of the body of the record ID, from 0 |
+/// | `larder:1:purges` | the stream of purges |
+/// | `larder:1:epoch` | a random value, which disappears if the server loses its data (see `StreamState.epoch`) |
+///
+/// HASH has 128 bits of a code over zone and cache key, as 32 hexadecimal digits. So whoever reads the names learns no URL, and whoever does not have
+/// the secret cannot tell whether a URL is among them.
+package enum SharedKeys {
+    package static let purges = Array("larder:1:purges".utf8)
+    package static let epoch = Array("larder:1:epoch".utf8)
+    /// What all names begin with, for the rules of an ACL.
+    package static let prefix = Array("larder:1:".utf8)
+
+    /// - Parameters:
+    ///   - zone: the name of a zone of the cache.
+    ///   - key: the bytes of a cache key.
+    package static func record(zone: String, key: [UInt8], hash: some FleetHash) -> [UInt8] {
+        let code = hash.code(for: .key, Array(zone.utf8) + [0] + key)
+        return prefix + Array("r:\(zone):".utf8) + hexadecimal(code.prefix(16))
+    }
+
+    /// - Parameter number: of the part, from 0.
+    package static func part(zone: String, of id: SharedRecordID, number: Int) -> [UInt8] {
+        prefix + Array("b:\(zone):".utf8) + hexadecimal(id.bytes) + Array(":\(number)".utf8)
+    }
+}

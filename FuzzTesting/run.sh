@@ -8,7 +8,7 @@ seconds=${1:-60}
 limit="-max_total_time=$seconds"
 [ "$seconds" -eq 0 ] && limit=-runs=0
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone FuzzRedis
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone FuzzRedis FuzzFleet
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -83,6 +83,11 @@ seed FuzzDiskBook order '\001\020example.a.!\000\120h/b'
 seed FuzzRedis replies '+OK\r\n-ERR x\r\n:7\r\n$5\r\nhello\r\n$-1\r\n*-1\r\n'
 seed FuzzRedis stream '*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n5-0\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n'
 seed FuzzRedis billion '*1000000000\r\n$1\r\n'
+# What the rest is, then the bytes: see FuzzFleet.swift.
+seed FuzzFleet record '1\000\310\000LLLL\020\021\022\023\024\025\026\027\030\031\032\033\034\035\036\037\000\361Se\000\000\000\000<\361Se\000\000\000\000\003\000\000\000\001\000\000\000\004\000\000\000\001\002\001\000ztt\003tagkHEADabc'
+seed FuzzFleet purge '2version\0011\001node\001a\001number\0017\001at\0011700000000\001purge\001tag=x'
+seed FuzzFleet id '31700000000000-0'
+seed FuzzFleet position '41700000000000-0 run'
 
 for target in "$@"; do
     # Some look at what is not for others.

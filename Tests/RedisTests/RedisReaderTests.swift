@@ -193,6 +193,16 @@ import Testing
         #expect(try reader.next() == nil)
     }
 
+    @Test func `what follows a reply counts for the next one`() throws {
+        let reader = RedisReader(replyBytesMax: 40)
+        reader.feed(Array("+OK\r\n$100\r\n".utf8) + [UInt8](repeating: 0x61, count: 50))
+        #expect(try reader.next() == .status(Array("OK".utf8)))
+        #expect(throws: RedisProtocolError.replyTooLong) { try reader.next() }
+        // hiredis has no error, and would go on.
+        reader.feed([UInt8](repeating: 0x61, count: 50) + Array("\r\n+OK\r\n".utf8))
+        #expect(throws: RedisProtocolError.replyTooLong) { try reader.next() }
+    }
+
     @Test(arguments: ["+", "-", ":", "$", "*", "*2\r\n$"]) func `a line has a bound`(_ start: String) throws {
         let reader = RedisReader()
         reader.feed(Array(start.utf8) + [UInt8](repeating: 0x31, count: RedisReader.lineBytesMax))

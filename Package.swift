@@ -122,14 +122,14 @@ let package = Package(
                 "Compression", "Storage",
                 "DiskTier",
                 "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder",
-                "Limiting",
+                "Limiting", "Fleet", "Redis",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
                 "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials", "Routing",
                 "Interception", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies",
-                "CLarder", "Limiting",
+                "CLarder", "Limiting", "Fleet",
             ],
             swiftSettings: strict),
         // What a configuration names, made ready for the proxy.

@@ -47,6 +47,14 @@ extension PurgeResult {
             $0.member("bytes", bytes)
             $0.member("soft", request.kind == .soft)
             $0.member("dry_run", request.dryRun)
+            if let spread {
+                $0.key("fleet")
+                $0.object {
+                    $0.member("applied", spread.applied)
+                    $0.member("nodes", spread.nodes)
+                    if let reason = spread.waitsBecause { $0.member("waits", reason) }
+                }
+            }
             if !isDurable { $0.member("error", Self.notDurable) }
         }
         return writer.bytes

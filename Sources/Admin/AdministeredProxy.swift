@@ -95,6 +95,8 @@ package struct PurgeResult: Sendable, Equatable {
     package var bytes: Int
     /// If false, they are removed, but that could not be written to the disk: after a crash some can come back.
     package var isDurable = true
+    /// How far it has come in the fleet. Nil if this Larder is alone, or nothing was purged.
+    package var spread: PurgeSpread?
 
     package init(records: Int, bytes: Int) {
         self.records = records

@@ -14,8 +14,8 @@ import Transaction
 
 /// Answers the admin server for a `Proxy`: adds up the counters of its workers, and works on its stores.
 package final class RunningProxy: AdministeredProxy {
-    private let proxy: Proxy
-    private let version: String
+    let proxy: Proxy
+    let version: String
     private let samples = Locked(BandwidthSamples())
     private let sampler = Locked<SamplerBox?>(nil)
 
@@ -119,6 +119,7 @@ package final class RunningProxy: AdministeredProxy {
                     rule: $0.bucket.rule, subject: $0.bucket.subject.description, underWay: $0.underWay,
                     connections: $0.connections, refused: $0.refused, bytes: $0.bytes, spent: $0.spent)
             }
+        if let fleet = proxy.shared.fleet { result.fleet = Statistics.Fleet(fleet.statistics) }
         let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)
@@ -145,6 +146,15 @@ package final class RunningProxy: AdministeredProxy {
     // MARK: the store
 
     package func purge(_ request: PurgeRequest) -> PurgeResult {
+        var result = purgeHere(request)
+        if !request.dryRun, let fleet = proxy.shared.fleet {
+            result.spread = fleet.announce(request.json, at: now)
+        }
+        return result
+    }
+
+    /// Purges what this process has.
+    func purgeHere(_ request: PurgeRequest) -> PurgeResult {
         let snapshot = proxy.snapshot
         let matcher = SelectionMatcher(
             request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()),

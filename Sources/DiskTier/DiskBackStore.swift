@@ -132,6 +132,11 @@ package final class DiskBackStore: BackStore {
         store.removeAll(hash: key.folded, key: keyBytes)
     }
 
+    // MARK: notes
+
+    package func keep(_ note: [UInt8], as name: String) -> Bool { store.keep(note, as: name) }
+    package func note(_ name: String) -> [UInt8]? { store.note(name) }
+
     // MARK: listing
 
     package func page(

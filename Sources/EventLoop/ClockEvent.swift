@@ -46,3 +46,37 @@ import Glibc
 
     mutating func hasFired() { isAdded = false }
 }
+
+/// A time limit that is precise to about a millisecond, for waits that are shorter than a tick of the timer wheel. Stop it before its loop ends.
+package final class PreciseTimer {
+    private let loop: EventLoop
+    private let action: () -> Void
+    private var clock = ClockEvent()
+    /// When the action is due. Nil if the timer does not run.
+    package private(set) var deadline: MonotonicTime?
+
+    package init(_ loop: EventLoop, _ action: @escaping () -> Void) {
+        self.loop = loop
+        self.action = action
+    }
+
+    /// Runs the action once at `time`, in place of an earlier time that was set.
+    package func start(at time: MonotonicTime) {
+        deadline = time
+        let now = loop.now
+        let wait = time > now ? time.nanoseconds - now.nanoseconds : 0
+        unsafe clock.start(
+            loop, after: .nanoseconds(Int64(clamping: wait)), .once,
+            { _, _, context in
+                let this = unsafe Unmanaged<PreciseTimer>.fromOpaque(context!).takeUnretainedValue()
+                this.clock.hasFired()
+                this.deadline = nil
+                this.action()
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    package func stop() {
+        clock.stop()
+        deadline = nil
+    }
+}

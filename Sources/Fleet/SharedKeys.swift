@@ -7,12 +7,14 @@ import Message
 /// | `larder:1:r:ZONE:HASH` | the head part of a record |
 /// | `larder:1:b:ZONE:ID:N` | part N of the body of the record ID, from 0 |
 /// | `larder:1:purges` | the stream of purges |
+/// | `larder:1:nodes` | a hash: the nodes, and when each was seen |
 /// | `larder:1:epoch` | a random value, which disappears if the server loses its data (see `StreamState.epoch`) |
 ///
 /// HASH has 128 bits of a code over zone and cache key, as 32 hexadecimal digits. So whoever reads the names learns no URL, and whoever does not have
 /// the secret cannot tell whether a URL is among them.
 package enum SharedKeys {
     package static let purges = Array("larder:1:purges".utf8)
+    package static let nodes = Array("larder:1:nodes".utf8)
     package static let epoch = Array("larder:1:epoch".utf8)
     /// What all names begin with, for the rules of an ACL.
     package static let prefix = Array("larder:1:".utf8)

@@ -16,8 +16,8 @@
 /// | 56 | 1 | bytes of the name of the zone |
 /// | 57 | 1 | bytes of the media type |
 /// | 58 | 1 | tags |
-/// | 59 | 1 | 0 |
-/// | 60 | | zone, media type, tags (one byte with the length, then the tag), key, head, short body |
+/// | 59 | 1 | bytes of the position |
+/// | 60 | | zone, position, media type, tags (one byte with the length, then the tag), key, head, short body |
 /// | end − 32 | 32 | code over all bytes before it |
 extension SharedRecord {
     package static let magic = Array("LSHR".utf8)
@@ -29,7 +29,7 @@ extension SharedRecord {
     package func encode(hash: some FleetHash) -> (head: [UInt8], parts: [SharedPart]) {
         let tagBytes = tags.reduce(0) { $0 + 1 + $1.count }
         let length =
-            SharedRecord.fixedByteCount + zone.utf8.count + mediaType.count + tagBytes + key.count + head.count
+            SharedRecord.fixedByteCount + zone.utf8.count + position.bytes.count + mediaType.count + tagBytes + key.count + head.count
             + shortBody.count + codeByteCount
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
@@ -40,8 +40,10 @@ extension SharedRecord {
         bytes.appendLittleEndian(storedAt)
         bytes.appendLittleEndian(expiresAt)
         for count in [bodyLength, key.count, head.count] { bytes.appendLittleEndian(UInt32(count)) }
-        bytes += [UInt8(zone.utf8.count), UInt8(mediaType.count), UInt8(tags.count), 0]
+        bytes += [UInt8(zone.utf8.count), UInt8(mediaType.count), UInt8(tags.count)]
+        bytes.append(UInt8(position.bytes.count))
         bytes += zone.utf8
+        bytes += position.bytes
         bytes += mediaType
         for tag in tags { bytes += [UInt8(tag.count)] + tag }
         bytes += key
@@ -89,8 +91,9 @@ extension SharedRecord {
             let expiresAt = scanner.number(Int64.self), let bodyLength = scanner.number(UInt32.self),
             let keyLength = scanner.number(UInt32.self), let headLength = scanner.number(UInt32.self),
             let zoneLength = scanner.number(UInt8.self), let mediaTypeLength = scanner.number(UInt8.self),
-            let tagCount = scanner.number(UInt8.self), scanner.number(UInt8.self) == 0,
+            let tagCount = scanner.number(UInt8.self), let positionLength = scanner.number(UInt8.self),
             let zoneBytes = scanner.bytes(Int(zoneLength)), let zone = String(validating: zoneBytes, as: UTF8.self),
+            let position = scanner.bytes(Int(positionLength)).flatMap({ StreamPosition($0) }),
             let mediaType = scanner.bytes(Int(mediaTypeLength))
         else { throw .malformed }
         var tags: [[UInt8]] = []
@@ -105,7 +108,7 @@ extension SharedRecord {
             let shortBody = scanner.bytes(shortLength), scanner.rest.isEmpty,
             let record = SharedRecord(
                 id: SharedRecordID(high: high, low: low), zone: zone, key: key, status: status, storedAt: storedAt,
-                expiresAt: expiresAt, mediaType: mediaType, tags: tags, head: head, bodyLength: Int(bodyLength),
+                expiresAt: expiresAt, position: position, mediaType: mediaType, tags: tags, head: head, bodyLength: Int(bodyLength),
                 shortBody: shortBody)
         else { throw .malformed }
         return record

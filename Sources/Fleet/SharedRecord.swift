@@ -17,6 +17,8 @@ package struct SharedRecord: Equatable, Sendable {
     package let storedAt: Int64
     /// When the response becomes stale, in seconds since 1970.
     package let expiresAt: Int64
+    /// Up to which entry of the stream the writer had applied purges. Later ones may concern the record.
+    package let position: StreamPosition
     package let mediaType: [UInt8]
     /// The names of the groups that the response belongs to, for purges.
     package let tags: [[UInt8]]
@@ -27,6 +29,7 @@ package struct SharedRecord: Equatable, Sendable {
     package let shortBody: [UInt8]
 
     package static let zoneBytesMax = 32
+    package static let positionBytesMax = 255
     package static let keyBytesMax = 64 << 10
     package static let headBytesMax = 256 << 10
     package static let mediaTypeBytesMax = 255
@@ -43,10 +46,10 @@ package struct SharedRecord: Equatable, Sendable {
     /// - Parameter shortBody: the body if it has `shortBodyBytesMax` at most, otherwise nothing.
     package init?(
         id: SharedRecordID, zone: String, key: [UInt8], status: UInt16, storedAt: Int64, expiresAt: Int64,
-        mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int, shortBody: [UInt8]
+        position: StreamPosition, mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int, shortBody: [UInt8]
     ) {
         guard (1...SharedRecord.zoneBytesMax).contains(zone.utf8.count), key.count <= SharedRecord.keyBytesMax,
-            100...999 ~= status, mediaType.count <= SharedRecord.mediaTypeBytesMax,
+            100...999 ~= status, position.bytes.count <= SharedRecord.positionBytesMax, mediaType.count <= SharedRecord.mediaTypeBytesMax,
             tags.count <= SharedRecord.tagCountMax,
             tags.allSatisfy({ (1...SharedRecord.tagBytesMax).contains($0.count) }),
             head.count <= SharedRecord.headBytesMax, (0...SharedRecord.bodyBytesMax).contains(bodyLength)
@@ -60,6 +63,7 @@ package struct SharedRecord: Equatable, Sendable {
         self.status = status
         self.storedAt = storedAt
         self.expiresAt = expiresAt
+        self.position = position
         self.mediaType = mediaType
         self.tags = tags
         self.head = head

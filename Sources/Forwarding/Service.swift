@@ -5,6 +5,8 @@ package import Message
 package enum Service: Equatable, Sendable {
     /// It was fresh.
     case hit
+    /// It was fresh, and came from another node of the fleet.
+    case shared
     /// It was stale, and the request or a rule allows that.
     case stale
     /// Another request for it was under way, whose response serves this one as well.
@@ -24,6 +26,9 @@ package enum Service: Equatable, Sendable {
         switch self {
         case .hit, .stale:
             result = CacheStatus(.hit)
+        case .shared:
+            result = CacheStatus(.hit)
+            result.detail = "shared"
         case .collapsed:
             result = CacheStatus(.forwarded(.uriMiss))
             result.isCollapsed = true

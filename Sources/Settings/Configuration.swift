@@ -17,6 +17,7 @@ package struct Configuration: Sendable, Equatable {
     package var cache = CacheSettings()
     package var access = AccessSettings()
     package var learn = LearnSettings()
+    package var fleet = FleetSettings()
     package var intercept = InterceptSettings()
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()

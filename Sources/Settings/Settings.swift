@@ -19,7 +19,7 @@ enum Settings {
     }
 
     static let sections = [
-        general, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns,
+        general, admin, cache, fleet, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns,
         limits,
     ]
     static let all = sections.flatMap(\.settings)
@@ -544,6 +544,37 @@ enum Settings {
             Setting(
                 "circuit.pause_max", \.circuit.pauseMax, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
                 "The longest such time."),
+        ])
+
+    private static let fleet = Section(
+        key: "fleet",
+        meaning:
+            "Several Larders that share what they have, through a Redis: stored responses of up to 1 MiB, and purges. Without the Redis each goes on alone. docs/fleet.md.",
+        settings: [
+            Setting(
+                "fleet.redis.url", \.fleet.redis, SettingKind<RedisURL>.redisURL.orLeftOut, reload: .restart,
+                "The Redis 7 that all nodes use, or something that speaks its protocol. With rediss the connection uses TLS.",
+                example: ["redis: { url: \"rediss://larder@redis.internal:6379/0\" }"], defaultMeaning: "no fleet"),
+            Setting(
+                "fleet.redis.password_file", \.fleet.passwordFile,
+                SettingKind<String>.path("a file with a password").orLeftOut, reload: .restart,
+                "A file whose first line is the password of the user.",
+                example: ["redis: { password_file: /etc/larder/redis.password }"], defaultMeaning: "no password"),
+            Setting(
+                "fleet.redis.ca_file", \.fleet.authorityFile,
+                SettingKind<String>.path("a file with certificates").orLeftOut, reload: .restart,
+                "The authorities that the certificate of the Redis comes from, as PEM.",
+                example: ["redis: { ca_file: /etc/larder/redis-ca.pem }"],
+                defaultMeaning: "those of tls.ca_file, or of the system"),
+            Setting(
+                "fleet.secret_file", \.fleet.secretFile, SettingKind<String>.path("a file with a secret").orLeftOut,
+                reload: .restart,
+                "A file whose first line is a secret of 32 bytes or more, the same on all nodes. It authenticates what is in the Redis: whoever can write there, but does not know it, can give nothing to clients.",
+                example: ["secret_file: /etc/larder/fleet.secret"], defaultMeaning: "none, which is an error"),
+            Setting(
+                "fleet.node.name", \.fleet.node, SettingKind<String>.nodeName.orLeftOut, reload: .restart,
+                "The name of this node, another one on each.", example: ["node: { name: cache-1 }"],
+                defaultMeaning: "the name of the machine"),
         ])
 
     private static let pac = Section(

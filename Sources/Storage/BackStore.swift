@@ -83,6 +83,13 @@ package protocol BackStore: AnyObject, Sendable {
     /// - Returns: how many responses were removed at most. Responses whose keys have the same hash are counted, too.
     func removeAll(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int
 
+    // MARK: notes
+
+    /// Keeps a few bytes over a restart, in place of an earlier note with the name. Blocks. Returns false if they are not kept.
+    func keep(_ note: [UInt8], as name: String) -> Bool
+    /// The note with the name. Blocks. Nil if there is none, or if it cannot be read.
+    func note(_ name: String) -> [UInt8]?
+
     // MARK: listing
 
     /// Lists stored responses in the order of host and path, one page at a time. Blocks. Responses that were accepted before the
@@ -125,6 +132,8 @@ package protocol BodyBlocks: AnyObject, Sendable {
 }
 
 extension BackStore {
+    package func keep(_ note: [UInt8], as name: String) -> Bool { false }
+    package func note(_ name: String) -> [UInt8]? { nil }
     package func fileRange(of place: StoredPlace, from offset: Int, count: Int) -> FileRange? { nil }
 }
 

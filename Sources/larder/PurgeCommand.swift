@@ -58,9 +58,18 @@ private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ cons
             case (true, false): "marked stale"
             case (true, true): "would mark stale"
             }
-        console.print("\(verb) \(responses), \(binarySize(Double(bytes)))")
+        console.print("\(verb) \(responses), \(binarySize(Double(bytes)))\(spread(value["fleet"]))")
     }
     return ExitStatus.done
+}
+
+/// How far a purge has come in the fleet. Empty if the server is alone.
+private func spread(_ fleet: JSONValue?) -> String {
+    guard let applied = fleet?["applied"]?.integer, let nodes = fleet?["nodes"]?.integer else { return "" }
+    if let reason = fleet?["waits"]?.text {
+        return " on this node; the others follow when the Redis of the fleet takes purges again: \(reason)"
+    }
+    return " on this node; applied on \(applied) of \(nodes) nodes"
 }
 
 extension String {

@@ -46,6 +46,9 @@ func runServe(
         }
         proxy.shared.setAdminAddresses(admin.addresses)
         proxy.shared.learning.open(learningDirectories(configuration)) { makeDirectories($0, mode: 0o700) }
+        do { try administered.joinFleet() } catch {
+            console.error("larder: warning: the fleet: \(error); this Larder stays alone")
+        }
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
             pacFiles: pacFiles, reload: reload, manager: manager,

@@ -41,6 +41,9 @@ package struct Statistics: Sendable, Equatable {
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
 
+    /// What this node does for its fleet. All zero if it is alone.
+    package var fleet = Fleet()
+
     package init() {}
 
     /// The memory tiers of all zones together.

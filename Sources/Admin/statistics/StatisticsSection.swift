@@ -12,7 +12,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
     case hitRatio = "hit_ratio"
     case bytes, bandwidth, clients, origins, tunnels, memory, store
     case names = "dns"
-    case authentication, peers, log, errors, refusals, denials, closes
+    case authentication, fleet, peers, log, errors, refusals, denials, closes
 
     /// For people.
     package var title: String {
@@ -29,6 +29,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .store: "Store"
         case .names: "Names"
         case .authentication: "Authentication"
+        case .fleet: "Fleet"
         case .peers: "Clients and origins at fault"
         case .log: "Access log"
         case .errors: "Errors"
@@ -43,7 +44,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         switch self {
         case .errors, .refusals, .denials, .closes: true
         case .process, .requests, .hitRatio, .bytes, .bandwidth, .clients, .origins, .tunnels, .memory, .store, .names,
-            .authentication, .peers, .log:
+            .authentication, .fleet, .peers, .log:
             false
         }
     }
@@ -67,6 +68,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .store: Self.ofStore
         case .names: Self.ofNames
         case .authentication: Self.ofAuthentication
+        case .fleet: fleetFigures.map { $0.read(from: \.fleet, prefix: "fleet_") }
         case .peers: Self.ofPeers
         case .log: Self.ofLog
         case .errors: Self.ofErrors

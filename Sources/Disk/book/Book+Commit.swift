@@ -66,6 +66,7 @@ private struct BookBatch {
     /// Nil: the segment is forgotten.
     private var segments: [UInt32: BookSegment?] = [:]
     private(set) var reserved: UInt64 = 0
+    private var notes: [String: [UInt8]] = [:]
     /// Whether anything is put or renewed.
     private(set) var adds = false
 
@@ -83,6 +84,7 @@ private struct BookBatch {
             case .segment(let number, let state): segments[number] = .some(state)
             case .forgetSegment(let number): segments[number] = .some(nil)
             case .reserveIDs(let id): reserved = max(reserved, id.rawValue)
+            case .note(let name, let value): notes[name] = value
             }
         }
         // Swift does not promise that its sort is stable, so the position in the batch decides between equal keys.
@@ -109,8 +111,13 @@ private struct BookBatch {
             case .remove(let id, _): try writer.remove(id, key, transaction)
             case .renew(let id, _, let attributes, let head):
                 try writer.renew(id, key, isCut: isCut, BookRenewal(attributes: attributes, head: head), transaction)
-            case .segment, .forgetSegment, .reserveIDs: preconditionFailure("this change concerns no object")
+            case .segment, .forgetSegment, .reserveIDs, .note:
+                preconditionFailure("this change concerns no object")
             }
+        }
+        for (name, value) in notes {
+            let key = BookMeta.noteKey(name)
+            try transaction.put(.meta, key, BookMeta.encode(value, key: key))
         }
         for (number, state) in segments {
             let key = BookCodec.segmentKey(number)

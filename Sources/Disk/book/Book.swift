@@ -103,6 +103,11 @@ package final class Book: Sendable {
             .meta, BookMeta.commitKey, BookMeta.encode(transaction.number, key: BookMeta.commitKey))
     }
 
+    /// The note with the name (`BookChange.note`). Nil if there is none, or if it is damaged.
+    package func note(_ name: String) throws(BookError) -> [UInt8]? {
+        try environment.read { transaction throws(BookError) in try Self.meta(BookMeta.noteKey(name), transaction) }
+    }
+
     private static func meta(_ key: [UInt8], _ transaction: borrowing BookTransaction) throws(BookError) -> [UInt8]? {
         guard let value = unsafe try transaction.get(.meta, key) else { return nil }
         return BookMeta.bytes(key: key, value: unsafe [UInt8](value))

@@ -13,6 +13,8 @@ package enum BookChange: Sendable, Equatable {
     case forgetSegment(UInt32)
     /// Object numbers below this one may have been given out. A lower value than before changes nothing.
     case reserveIDs(below: ObjectID)
+    /// Keeps a note of whoever uses the store, in place of an earlier one with the name.
+    case note(name: String, [UInt8])
 }
 
 /// What the book knows of a segment.

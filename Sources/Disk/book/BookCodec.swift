@@ -202,6 +202,8 @@ enum BookMeta {
     static let idsKey = Array("ids".utf8)
     /// The number of the LMDB transaction that wrote this entry. A root that says another number is not what it claims to be.
     static let commitKey = Array("commit".utf8)
+    /// The key of a note of whoever uses the store.
+    static func noteKey(_ name: String) -> [UInt8] { Array("note:\(name)".utf8) }
 
     static func encode<Number: FixedWidthInteger>(_ number: Number, key: [UInt8]) -> [UInt8] {
         var value: [UInt8] = []

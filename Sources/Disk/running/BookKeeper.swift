@@ -450,7 +450,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
             switch change {
             case .remove(let id, _), .renew(let id, _, _, _): removed.contains(id)
             case .put(let entry): removed.contains(entry.id)
-            case .segment, .forgetSegment, .reserveIDs: false
+            case .segment, .forgetSegment, .reserveIDs, .note: false
             }
         }
         return removals

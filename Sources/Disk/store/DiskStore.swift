@@ -277,6 +277,20 @@ package final class DiskStore: @unchecked Sendable {
         return isDone && isWhole && parts.health.isOn
     }
 
+    // MARK: notes
+
+    /// Keeps a few bytes in the book, in place of an earlier note with the name. Blocks. Returns false if they could not be written.
+    package func keep(_ note: [UInt8], as name: String) -> Bool {
+        guard parts.health.isOn else { return false }
+        do throws(BookError) {
+            try parts.book.commit([.note(name: name, note)])
+            return true
+        } catch { return false }
+    }
+
+    /// The note with the name. Blocks. Nil if there is none, or if it cannot be read.
+    package func note(_ name: String) -> [UInt8]? { (try? parts.book.note(name)) ?? nil }
+
     // MARK: large objects
 
     /// Makes a large object without any blocks. Does not block: the writer creates the file. If that fails, writing every block ends

@@ -7,7 +7,7 @@ import Storage
 extension Service {
     var outcome: RequestOutcome {
         switch self {
-        case .hit: .hit
+        case .hit, .shared: .hit
         case .stale, .staleOnError: .stale
         case .collapsed: .collapsed
         case .revalidated: .revalidated

@@ -1,4 +1,5 @@
 import Caching
+import Fleet
 package import Message
 package import Storage
 
@@ -35,6 +36,15 @@ extension StoredResponse {
             expiresAt: expiry.secondsSinceEpoch, mediaType: mediaType,
             tags: tags(of: fields).filter { $0.count <= 255 })
         return ResponseForm(attributes: attributes, head: form.finish())
+    }
+
+    /// Names the variant in the fleet's store: the same name for responses that replace each other.
+    func variantName(_ hash: some FleetHash) -> [UInt8] {
+        guard secondaryKey != nil || codingVariant != nil else { return [UInt8(ascii: "-")] }
+        var form = StoredFormWriter()
+        secondaryKey?.write(to: &form)
+        codingVariant?.write(to: &form)
+        return hexadecimal(hash.code(form.finish()).prefix(12))
     }
 
     private var expiry: WallTime {

@@ -118,7 +118,7 @@ extension ClientConnection {
         let key = unsafe readKey(bytes)
         let newest = unsafe worker.zones[0].lookup(key, scratch.pointee.keyBytes.span).first
         if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
-            !record.mayYetBePersisted,
+            !record.mayYetBePersisted || worker.zones[0].tier.backStore == nil,
             case .serve(_, let ttl) = reuse(
                 of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {

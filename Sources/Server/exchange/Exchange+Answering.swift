@@ -50,13 +50,13 @@ extension Exchange {
         switch service {
         // The response is just arriving: wait for the first bytes of the body, so that they go out together with the head.
         case .miss, .part: worker.readers.add(stream.address.connection)
-        case .hit, .stale, .revalidated, .collapsed, .staleOnError: stream.flush()
+        case .hit, .shared, .stale, .revalidated, .collapsed, .staleOnError: stream.flush()
         }
     }
 
     private func count(_ service: Service) {
         switch service {
-        case .hit: worker.counters.add(.hits)
+        case .hit, .shared: worker.counters.add(.hits)
         case .stale, .staleOnError: worker.counters.add(.staleHits)
         case .revalidated: worker.counters.add(.revalidated)
         case .collapsed: worker.counters.add(.collapsed)
@@ -80,7 +80,7 @@ extension Exchange {
         precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
         switch service {
         case .miss, .part: serve(record, as: service, ownFields: ownFields)
-        case .hit, .stale, .collapsed, .revalidated, .staleOnError:
+        case .hit, .shared, .stale, .collapsed, .revalidated, .staleOnError:
             // This fetch is done. If bytes of the response are missing, another fetch retrieves them.
             waiting = .nothing
             record.body.state == .partial
@@ -159,7 +159,7 @@ extension Exchange {
         let isOwn =
             switch service {
             case .miss, .part: true
-            case .hit, .stale, .revalidated, .collapsed, .staleOnError: false
+            case .hit, .shared, .stale, .revalidated, .collapsed, .staleOnError: false
             }
         switch (breakage, record) {
         case (.undecodable, let record?) where isOwn: serve(record, as: service)

@@ -22,9 +22,10 @@ extension Exchange {
                 lookUp.newest = records.first
                 lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
             }
+            lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
                 switch loadHeads() {
-                case .nothing, .busy: return reportNoneSelected(among: records)
+                case .nothing, .busy: return askFleet() ? nil : reportNoneSelected(among: records)
                 case .loaded: continue
                 case .waiting: return nil
                 }
@@ -72,6 +73,20 @@ extension Exchange {
         waiting = .disk(then: nil)
         request.tier.backStore?.whenLoaded { wake() }
         return .waiting
+    }
+
+    // MARK: the fleet
+
+    /// Asks the fleet for the response. Returns whether the exchange now waits for the answer, which takes about 20 ms at most.
+    private func askFleet() -> Bool {
+        guard let fleet = worker.shared.fleet, !lookUp.hasAskedFleet, FleetDesk.isShareable(request.keyBytes) else {
+            return false
+        }
+        lookUp.hasAskedFleet = true
+        guard fleet.read(request.key, request.keyBytes, of: request.zone, asked: worker.loop.now, wake: wakeForDisk())
+        else { return false }
+        waiting = .disk(then: nil)
+        return true
     }
 
     // MARK: the body

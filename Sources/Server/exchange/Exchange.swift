@@ -49,6 +49,10 @@ final class Exchange: FetchListener {
         var absent: StorageKey?
         /// The back store has been searched for responses that memory does not hold.
         var hasAskedDisk = false
+        /// The fleet has been asked for responses that this node does not have.
+        var hasAskedFleet = false
+        /// The fleet had the response that was selected.
+        var isShared = false
         /// The stored response whose body lies in the worker's disk buffer and goes out from there.
         var readDirectly: StoredResponse?
         /// How often the exchange waited for the disk, or found that a response had left it.
@@ -365,7 +369,7 @@ final class Exchange: FetchListener {
         if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
             stream.keepShortWay(after: request, by: snapshot)
         }
-        serveRecord(selected, as: isFresh ? .hit : .stale)
+        serveRecord(selected, as: !isFresh ? .stale : lookUp.isShared ? .shared : .hit)
     }
 
     // MARK: leading and following

@@ -72,7 +72,9 @@ package final class Proxy: Sendable {
     // MARK: start
 
     /// Starts the proxy. Returns when every worker accepts connections.
-    package static func start(_ snapshot: Snapshot) throws -> Proxy {
+    ///
+    /// - Parameter fleet: nil if this Larder is alone. It takes part from `joinFleet` on.
+    package static func start(_ snapshot: Snapshot, fleet: FleetTerms? = nil) throws -> Proxy {
         let configuration = snapshot.configuration
         // Check this first: if another program has the address, nothing has to be undone.
         for place in try ListeningPlace.all(snapshot) { try place.checkFree() }
@@ -93,7 +95,8 @@ package final class Proxy: Sendable {
         }
         let shared = Shared(
             zones: zones, hasher: hasher,
-            pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
+            pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log,
+            fleet: fleet.map { FleetDesk($0, zones: zones) })
         shared.cookies.adopt(configuration.cookieJars)
         shared.learning.adopt(RecipePaths(configuration))
         shared.budgets.adopt(configuration.budgetsFile)
@@ -107,6 +110,11 @@ package final class Proxy: Sendable {
             throw error
         }
         return proxy
+    }
+
+    /// Begins to share with the other nodes, and to follow their purges. Does nothing if this Larder is alone.
+    package func joinFleet(_ effects: FleetEffects) throws {
+        try shared.fleet?.begin(effects, dns: Resolver.Options(snapshot.configuration.dns))
     }
 
     /// Fits malloc to the workers of a configuration, for the whole process. Call it before the first thread is started.
@@ -323,6 +331,7 @@ package final class Proxy: Sendable {
             return state.workers
         }
         for worker in workers { worker.thread.join() }
+        shared.fleet?.stop()
         shared.zones.close()
         shared.pool.shutdown()
         shared.tickets.close()

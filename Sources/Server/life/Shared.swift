@@ -77,6 +77,8 @@ package final class Shared: Sendable {
     let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.
     let instance: Instance
+    /// What other nodes have. Nil: this Larder is alone.
+    package let fleet: FleetDesk?
     /// How often clients failed to prove who they are, and which nonces they have used.
     let attempts = AttemptLedger()
     private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])
@@ -98,7 +100,10 @@ package final class Shared: Sendable {
         }
     }
 
-    init(zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink) {
+    init(
+        zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink, fleet: FleetDesk? = nil
+    ) {
+        self.fleet = fleet
         budgets = BudgetShelf(limits)
         self.zones = zones
         self.pool = pool

@@ -1,6 +1,7 @@
 import Caching
 import DiskTier
 import EventLoop
+import Fleet
 import Settings
 import Storage
 
@@ -11,6 +12,8 @@ package final class Zones: Sendable {
     private let hasher: Shared.Hasher
     /// Whether the back stores are closed. Held while one of them is closed, and by whoever must not see that.
     private let isClosed = Locked(false)
+    /// The position that is to be written next. Nil: it has been written.
+    private let latestPosition = Locked<[UInt8]?>(nil)
 
     init(_ configuration: Configuration, hasher: Shared.Hasher) throws(BackStoreRefusal) {
         self.hasher = hasher
@@ -64,6 +67,37 @@ package final class Zones: Sendable {
         }
         zones.withLock { [made] in $0 = made }
         return made
+    }
+
+    // MARK: the position in the fleet's stream of purges
+
+    private static let positionNote = "fleet-position"
+
+    /// Keeps it on every disk. Does not block: the latest one is written by a thread of the store. One that is lost has the fleet's purges applied again.
+    func remember(_ position: [UInt8]) {
+        let isFirst = latestPosition.withLock { latest in
+            defer { latest = position }
+            return latest == nil
+        }
+        guard isFirst, let worker = current.lazy.compactMap(\.tier.backStore).first else { return }
+        let isAccepted = worker.perform { [self] in
+            guard let position = latestPosition.withLock({ $0.take() }) else { return }
+            for zone in current { _ = zone.tier.backStore?.keep(position, as: Zones.positionNote) }
+        }
+        if !isAccepted { latestPosition.withLock { $0 = nil } }
+    }
+
+    /// Up to where the purges of the fleet have been applied to what is on the disks. Blocks.
+    ///
+    /// - Returns: no position if one of the disks has none. `hasResponses`: the disks may have responses of an earlier run.
+    var rememberedPosition: (position: StreamPosition?, hasResponses: Bool) {
+        let stores = current.compactMap(\.tier.backStore)
+        let positions = stores.map { $0.note(Zones.positionNote).flatMap { StreamPosition($0) } }
+        let hasResponses = stores.contains { !$0.isLoaded || $0.statistics.objectCount > 0 }
+        guard let first = positions.first ?? nil, positions.allSatisfy({ $0?.epoch == first.epoch }) else {
+            return (nil, hasResponses)
+        }
+        return (positions.compactMap { $0 }.min { $0.id < $1.id }, hasResponses)
     }
 
     /// Writes everything that is queued, and closes the back stores. Blocks.

@@ -207,11 +207,17 @@ extension Fetch {
 
     /// A whole response goes to the disk, at once or when it is asked for again.
     private func persist(_ record: StoredResponse) {
+        share(record)
         guard record.storage != .session, request.tier.backStore != nil else { return }
         switch request.handling(of: record, by: snapshot).admission {
         case .all: request.tier.persist(record)
         case .secondHit: break
         }
+    }
+
+    /// A whole response is offered to the other nodes of the fleet.
+    private func share(_ record: StoredResponse) {
+        worker.shared.fleet?.write(record, of: request.zone)
     }
 
     func dropStored(_ record: StoredResponse) {
@@ -346,7 +352,7 @@ extension Fetch {
         let renewed = renewed(stored, by: arrived.response, now)
         var answer = renewed
         if mayStay(renewed) {
-            _ = request.tier.replace(stored, with: renewed)
+            if request.tier.replace(stored, with: renewed) { share(renewed) }
             worker.counters.add(.freshened)
             answer = suiting(renewed)
             transfer?.resolve(.published(answer))
@@ -431,6 +437,7 @@ extension Fetch {
             }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
+            worker.shared.fleet?.remove(request.keyBytes, of: request.zone)
         case .ignore:
             break
         }
@@ -443,6 +450,7 @@ extension Fetch {
         if let stored {
             let outdated = stored.outdated
             _ = request.tier.replace(stored, with: outdated)
+            worker.shared.fleet?.remove(request.keyBytes, of: request.zone)
             self.stored = outdated
         }
         releaseStream(isComplete: false)
@@ -460,7 +468,10 @@ extension Fetch {
             let both = credential.flatMap { credential in jar.map { credential + $0 } }
             for bytes in keys + [credential, jar, both].compactMap({ $0.map { keys[0] + $0 } }) {
                 let key = worker.shared.key(of: bytes)
-                for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
+                for zone in worker.zones {
+                    worker.counters.add(.invalidated, zone.invalidate(key, bytes))
+                    worker.shared.fleet?.remove(bytes, of: zone)
+                }
             }
         }
     }

@@ -1,0 +1,139 @@
+import EventLoop
+import Fleet
+package import Message
+import Storage
+
+/// What this process shares with the other nodes of its fleet. May be used by every thread; the work is done by a `FleetNode` on a thread of its own.
+///
+/// Everything fails open: without Redis there are fewer hits, and nothing else.
+package final class FleetDesk: Sendable {
+    private let terms: FleetTerms
+    private let zones: Zones
+    private let figures = Locked(FleetFigures())
+    private let state = Locked(State())
+
+    private struct State {
+        var inbox: Inbox?
+        var node: FleetNodeReference?
+        var thread: OwnedThread?
+    }
+
+    init(_ terms: FleetTerms, zones: Zones) {
+        self.terms = terms
+        self.zones = zones
+    }
+
+    package var statistics: FleetFigures { figures.withLock { $0 } }
+
+    // MARK: life
+
+    /// Begins to share, and to follow the purges of the fleet. Called once. Before, every read is a miss.
+    func begin(_ effects: FleetEffects, dns: Resolver.Options) throws {
+        let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
+        let signal = CountingSemaphore()
+        let (terms, zones, figures) = (terms, zones, figures)
+        let kept = zones.rememberedPosition
+        let thread = OwnedThread(try startThread(name: "larder-fleet") {
+            do {
+                let node = try FleetNode(
+                    terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns)
+                // What was stored by an earlier run may have been purged since.
+                if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
+                started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
+                signal.signal()
+                node.run()
+            } catch {
+                started.withLock { $0 = .failure(StartFailure(text: "\(error)")) }
+                signal.signal()
+            }
+        })
+        signal.wait()
+        switch started.withLock({ $0 }) {
+        case .success(let parts):
+            state.withLock { $0 = State(inbox: parts.0, node: parts.1, thread: thread) }
+        case .failure(let failure):
+            thread.join()
+            throw failure
+        case nil: preconditionFailure("the thread reports before it signals")
+        }
+    }
+
+    package struct StartFailure: Error, CustomStringConvertible, Sendable {
+        let text: String
+        package var description: String { text }
+    }
+
+    /// Ends the thread. Purges that wait are lost.
+    func stop() {
+        let ended = state.withLock { state in
+            defer { state = State() }
+            return state
+        }
+        guard let inbox = ended.inbox, let node = ended.node else { return }
+        inbox.post { node.value.stop() }
+        ended.thread?.join()
+    }
+
+    private func post(_ job: @escaping @Sendable (FleetNode) -> Void) -> Bool {
+        let (inbox, node) = state.withLock { ($0.inbox, $0.node) }
+        guard let inbox, let node else { return false }
+        inbox.post { job(node.value) }
+        return true
+    }
+
+    // MARK: for workers
+
+    /// Looks for the responses of a key, and brings them into memory. `wake` is called within about 20 ms, on any thread.
+    ///
+    /// - Returns: false if nothing is looked for. `wake` is not called then.
+    func read(
+        _ key: StorageKey, _ keyBytes: [UInt8], of zone: Zone, asked: MonotonicTime, wake: Wake
+    ) -> Bool {
+        let question = SharedQuestion(
+            zone: zone.name, tier: zone.tier, key: key, keyBytes: keyBytes, asked: asked, wake: wake)
+        return post { $0.read(question) }
+    }
+
+    /// Offers a response to the other nodes.
+    func write(_ record: StoredResponse, of zone: Zone) {
+        guard FleetDesk.isShareable(record.keyBytes), record.storage == .permanent, record.body.isComplete,
+            record.body.isResident, record.body.length <= SharedRecord.bodyBytesMax
+        else { return }
+        let write = SharedWrite(
+            zone: zone.name, tier: zone.tier, record: record, variant: record.variantName(terms.hash),
+            grace: record.cached.hasValidator ? FleetDesk.grace : 0)
+        _ = post { $0.write(write) }
+    }
+
+    /// Removes what the fleet has of a key, because it must not be served any more.
+    func remove(_ keyBytes: [UInt8], of zone: Zone) {
+        guard FleetDesk.isShareable(keyBytes) else { return }
+        let name = zone.name
+        _ = post { $0.remove(zone: name, keyBytes) }
+    }
+
+    /// In seconds: what can be validated is kept for a day after it has become stale.
+    private static let grace: Int64 = 86_400
+
+    /// What is stored for one credential, one identity or one signature alone stays on its node. Its key says so behind the URL.
+    static func isShareable(_ keyBytes: [UInt8]) -> Bool { !keyBytes.contains(UInt8(ascii: "#")) }
+
+    // MARK: for purges
+
+    /// Tells the fleet of a purge that this node has applied. Blocks for about a second at most.
+    package func announce(_ purge: [UInt8], at time: WallTime) -> PurgeSpread {
+        let spread = Locked<PurgeSpread?>(nil)
+        let signal = CountingSemaphore()
+        let isPosted = post { node in
+            node.announce(
+                Announcement(purge: purge, issuedAt: time.secondsSinceEpoch) { result in
+                    spread.withLock { $0 = result }
+                    signal.signal()
+                })
+        }
+        guard isPosted, signal.wait(timeout: .seconds(4)), let result = spread.withLock({ $0 }) else {
+            return PurgeSpread(applied: 1, nodes: 1, waitsBecause: "the fleet's thread does not answer")
+        }
+        return result
+    }
+}

@@ -1,0 +1,89 @@
+package import Fleet
+package import Storage
+
+/// What a node has done for its fleet since it was started, and how its connection is.
+package struct FleetFigures: Sendable {
+    package var node = ""
+    package var server = ""
+    /// Nil: there is no connection. Otherwise the version of the server, which is empty if the user may not ask for it.
+    package var serverVersion: String?
+    /// Why there is no connection, or the last one ended.
+    package var lastFailure: String?
+    package var connections: UInt64 = 0
+    package var isCircuitOpen = false
+    // Reads.
+    package var hits: UInt64 = 0
+    package var misses: UInt64 = 0
+    /// Reads that took longer than 20 ms, and counted as misses.
+    package var late: UInt64 = 0
+    /// Reads that were not begun, because the server is not there or fails.
+    package var unasked: UInt64 = 0
+    package var bytesRead: UInt64 = 0
+    /// Values that were refused, by the reason.
+    package var refused: [String: UInt64] = [:]
+    /// Records that a purge concerns which was issued after they were written.
+    package var purged: UInt64 = 0
+    // Writes.
+    package var writes: UInt64 = 0
+    package var bytesWritten: UInt64 = 0
+    /// Writes that were dropped, because too many waited or the server was not there.
+    package var writesDropped: UInt64 = 0
+    /// Writes that the server refused, by the first word of its error.
+    package var writesRefused: [String: UInt64] = [:]
+    // Purges.
+    package var purgesSent: UInt64 = 0
+    package var purgesApplied: UInt64 = 0
+    package var purgesSkipped: UInt64 = 0
+    /// How often everything was marked as stale, by the reason.
+    package var staleMarks: [String: UInt64] = [:]
+    /// Purges of this node that wait for a connection.
+    package var purgesWaiting = 0
+    /// Whether the node hears of the purges of others.
+    package var isFollowing = false
+    /// The nodes that were seen within the last 15 seconds, this one included.
+    package var nodes: [Node] = []
+
+    package struct Node: Sendable, Equatable {
+        package var name: String
+        package var version: String
+        /// In seconds since 1970, by the clock of the node.
+        package var seenAt: Int64
+        /// Up to which entry of the stream it has applied purges.
+        package var position: StreamID
+    }
+}
+
+/// How far a purge has come.
+package struct PurgeSpread: Sendable, Equatable {
+    /// The nodes that have applied it, this one included.
+    package var applied: Int
+    /// The nodes of the fleet, this one included.
+    package var nodes: Int
+    /// The purge waits on this node, because Redis does not take it: why.
+    package var waitsBecause: String?
+}
+
+/// What the fleet does on this node, given by those who know the stores.
+package struct FleetEffects: Sendable {
+    /// Applies a purge to all zones. Blocks.
+    package var apply: @Sendable (PurgeEntry) -> Void
+    /// Marks everything in all zones as stale. Blocks.
+    package var markEverythingStale: @Sendable () -> Void
+    /// Whether a purge concerns a response. Nil: the purge cannot be read, and concerns everything.
+    package var matcher: @Sendable (PurgeEntry) -> PurgeMatcher?
+    /// The release of this Larder, for the list of nodes.
+    package var version: String
+
+    package init(
+        version: String, apply: @escaping @Sendable (PurgeEntry) -> Void, markEverythingStale: @escaping @Sendable () -> Void,
+        matcher: @escaping @Sendable (PurgeEntry) -> PurgeMatcher?
+    ) {
+        self.version = version
+        self.apply = apply
+        self.markEverythingStale = markEverythingStale
+        self.matcher = matcher
+    }
+}
+
+/// Whether a purge concerns a response of a zone.
+package typealias PurgeMatcher = @Sendable (_ zone: String, _ response: ListedResponse) -> Bool

@@ -1,0 +1,380 @@
+import EventLoop
+import Fleet
+import Message
+import Redis
+import Storage
+
+/// A purge of this node on its way to the others.
+struct Announcement {
+    let purge: [UInt8]
+    let issuedAt: Int64
+    /// Nil: nobody waits for it any more, or ever did.
+    var then: (@Sendable (PurgeSpread) -> Void)?
+}
+
+/// Sends purges to the fleet, and applies those of the fleet. `StreamFollower` decides; this does what it says.
+extension FleetNode {
+    /// About so many entries stay in the stream.
+    private static let streamEntriesMax = 10_000
+    private static let entriesPerRead = 100
+    private static let blockMilliseconds = 500
+    private static let wait = Duration.seconds(2)
+    private static let announcementsMax = 1_000
+    private static let spreadMax = Duration.seconds(1)
+    private static let nodeLifetime = Duration.seconds(15)
+    private static let nodesKept = Duration.seconds(120)
+
+    /// Whether this node knows all purges that a shared record may have missed.
+    var isTrustworthy: Bool { feedIsComplete && !isMarking && log.start != nil }
+
+    // MARK: following
+
+    func feedOpened(_ info: String) {
+        serverRun = FleetNode.value(of: "run_id", in: info) ?? ""
+        askForState { [unowned self] state, trimmed in
+            log.begin(after: FleetNode.start(of: state, trimmed))
+            fillLog(after: nil)
+        }
+    }
+
+    func feedFailed(_: String) {
+        feedIsComplete = false
+        figures.withLock { $0.isFollowing = false }
+        follower.disconnected()
+    }
+
+    /// - Parameter then: gets the state, and whether entries may have been removed from the beginning of the stream.
+    private func askForState(_ then: @escaping (StreamState, Bool) -> Void) {
+        let random = hexadecimal((0..<16).map { _ in UInt8.random(in: 0...255) })
+        feed.send([redisWord("SET"), SharedKeys.epoch, random, redisWord("NX")], within: FleetNode.wait) { _ in }
+        var epoch: [UInt8]?
+        feed.send([redisWord("GET"), SharedKeys.epoch], within: FleetNode.wait) { epoch = (try? $0.get())?.data }
+        feed.send([redisWord("XINFO"), redisWord("STREAM"), SharedKeys.purges], within: FleetNode.wait) {
+            [unowned self] result in
+            guard case .success(let reply) = result else { return }
+            guard let epoch, let name = StreamEpoch(Array("\(serverRun) ".utf8) + epoch) else {
+                return feed.reset(because: "it does not keep \(String(decoding: SharedKeys.epoch, as: UTF8.self))")
+            }
+            guard let (state, trimmed) = FleetNode.state(in: reply, name) else {
+                return feed.reset(because: "XINFO STREAM: \(FleetNode.text(of: reply))")
+            }
+            then(state, trimmed)
+        }
+    }
+
+    private static func text(of reply: RedisReply) -> String { reply.text.map { String($0.prefix(200)) } ?? "not understood" }
+
+    private static func state(in reply: RedisReply, _ epoch: StreamEpoch) -> (StreamState, Bool)? {
+        guard let fields = reply.array else {
+            // There is no stream before the first purge.
+            guard reply.errorCode == "ERR", reply.text?.contains("no such key") == true else { return nil }
+            return (StreamState(epoch: epoch, first: nil, last: .zero, maxDeleted: .zero), false)
+        }
+        var values: [String: RedisReply] = [:]
+        for index in stride(from: 0, to: fields.count - 1, by: 2) {
+            values[fields[index].text ?? ""] = fields[index + 1]
+        }
+        guard let last = values["last-generated-id"]?.data.flatMap({ StreamID($0) }) else { return nil }
+        let first = values["first-entry"]?.array?.first?.data.flatMap { StreamID($0) }
+        let isWhole = values["entries-added"]?.int != nil && values["entries-added"]?.int == values["length"]?.int
+        return (
+            StreamState(
+                epoch: epoch, first: first, last: last,
+                maxDeleted: values["max-deleted-entry-id"]?.data.flatMap { StreamID($0) } ?? .zero), !isWhole
+        )
+    }
+
+    /// Reads the whole stream, so that shared records can be compared with it, and then follows it.
+    private func fillLog(after id: StreamID?) {
+        let start = id.map { Array("(".utf8) + $0.text } ?? redisWord("-")
+        let count = Array("\(FleetNode.entriesPerRead)".utf8)
+        feed.send(
+            [redisWord("XRANGE"), SharedKeys.purges, start, redisWord("+"), redisWord("COUNT"), count],
+            within: FleetNode.wait
+        ) { [unowned self] result in
+            guard case .success(let reply) = result else { return }
+            guard let entries = entries(in: reply) else {
+                return feed.reset(because: "XRANGE: \(FleetNode.text(of: reply))")
+            }
+            remember(entries)
+            if let last = entries.last, entries.count == FleetNode.entriesPerRead {
+                return fillLog(after: last.id)
+            }
+            feedIsComplete = true
+            figures.withLock { $0.isFollowing = true }
+            examine()
+        }
+    }
+
+    /// Puts entries into the log.
+    private func remember(_ entries: [StreamEntry]) {
+        for entry in entries {
+            switch entry.purge {
+            case .success(let purge): log.add(entry.id, effects.matcher(purge))
+            // Of a later release: it may concern anything. What nobody of the fleet has written concerns nothing.
+            case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) }
+            }
+        }
+    }
+
+    /// Entries as XRANGE returns them. Nil if the reply is something else.
+    private func entries(in reply: RedisReply) -> [StreamEntry]? {
+        if case .nothing = reply { return [] }
+        guard let items = reply.array else { return nil }
+        var entries: [StreamEntry] = []
+        for item in items {
+            guard let parts = item.array, parts.count == 2, let id = parts[0].data.flatMap({ StreamID($0) }) else {
+                return nil
+            }
+            let fields = (parts[1].array ?? []).map { $0.data ?? [] }
+            do throws(PurgeEntryError) {
+                entries.append(StreamEntry(id: id, purge: .success(try PurgeEntry(fields: fields, hash: terms.hash))))
+            } catch {
+                entries.append(StreamEntry(id: id, purge: .failure(error)))
+            }
+        }
+        return entries
+    }
+
+    private func perform(_ actions: [StreamFollower.Action]) {
+        waitingActions += actions
+        while !isMarking, !waitingActions.isEmpty { perform(waitingActions.removeFirst()) }
+    }
+
+    private func perform(_ action: StreamFollower.Action) {
+        switch action {
+        case .ask: examine()
+        case .readAfter(let id): readFeed(after: id)
+        case .apply(let id, let purge):
+            onPurgeThread({ [effects] in effects.apply(purge) }) { node in
+                node.figures.withLock { $0.purgesApplied += 1 }
+                node.perform(node.follower.applied(id))
+            }
+        case .skip(let id, let error):
+            figures.withLock { $0.purgesSkipped += 1 }
+            Diagnostics.warning("fleet: an entry of the stream of purges is not applied (\(String(decoding: id.text, as: UTF8.self))): \(error.rawValue)")
+        case .markEverythingStale(let reason):
+            figures.withLock { $0.staleMarks[reason.rawValue, default: 0] += 1 }
+            Diagnostics.warning("fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
+            isMarking = true
+            onPurgeThread({ [effects] in effects.markEverythingStale() }) { node in
+                node.isMarking = false
+                node.perform([])
+            }
+        case .remember(let position):
+            zones.remember(position.bytes)
+            register()
+            if figures.withLock({ $0.nodes.isEmpty }) { lookForNodes() }
+        }
+    }
+
+    /// Runs work that blocks on the thread for purges, and then `then` on this one.
+    private func onPurgeThread(_ work: @escaping @Sendable () -> Void, _ then: @escaping @Sendable (FleetNode) -> Void) {
+        let inbox = loop.inbox
+        let node = FleetNodeReference(self)
+        let isTaken = applying.submit(key: "purge") {
+            work()
+            inbox.post { then(node.value) }
+        }
+        // There are never so many. If there is no thread, it is done here, because a purge must not be lost.
+        if !isTaken {
+            work()
+            inbox.post { then(node.value) }
+        }
+    }
+
+    private func readFeed(after id: StreamID) {
+        guard feed.isOpen else { return }
+        let words = [
+            redisWord("XREAD"), redisWord("COUNT"), Array("\(FleetNode.entriesPerRead)".utf8), redisWord("BLOCK"),
+            Array("\(FleetNode.blockMilliseconds)".utf8), redisWord("STREAMS"), SharedKeys.purges, id.text,
+        ]
+        feed.send(words, within: FleetNode.wait) { [unowned self] result in
+            guard case .success(let reply) = result else {
+                if result == .failure(.late) { feed.reset(because: "it does not answer") }
+                return
+            }
+            if case .nothing = reply { return perform(follower.read([])) }
+            guard let stream = reply.array?.first?.array, stream.count == 2, let entries = entries(in: stream[1]) else {
+                return feed.reset(because: "XREAD: \(FleetNode.text(of: reply))")
+            }
+            remember(entries)
+            perform(follower.read(entries))
+        }
+    }
+
+    /// Asks how the stream is: a server that was flushed, or another one that took over, shows in nothing else.
+    private func examine() {
+        askForState { [unowned self] state, trimmed in
+            if let known = follower.position?.epoch, state.epoch != known || state.last < log.end {
+                log.begin(after: FleetNode.start(of: state, trimmed))
+            }
+            perform(follower.examined(state))
+        }
+    }
+
+    /// The entry up to which a log of the stream may lack entries.
+    private static func start(of state: StreamState, _ trimmed: Bool) -> StreamID {
+        trimmed ? state.first ?? state.last : .zero
+    }
+
+    // MARK: announcing
+
+    /// Tells the fleet of a purge.
+    func announce(_ announcement: Announcement) {
+        announcements.append(announcement)
+        if announcements.count > FleetNode.announcementsMax {
+            hasForgottenRemovals = true
+            announcements.removeFirst().then?(spread(applied: 1, because: "too many purges wait"))
+        }
+        guard link.isOpen else {
+            return answerAnnouncements(because: figures.withLock { $0.lastFailure } ?? "there is no connection yet")
+        }
+        sendAnnouncements()
+    }
+
+    /// Purges were lost on their way to the fleet, so everything has to be validated.
+    func announceEverythingStale() {
+        announce(Announcement(purge: FleetNode.everythingStale, issuedAt: loop.wallSeconds, then: nil))
+    }
+
+    static let everythingStale = Array(#"{"all":true,"soft":true}"#.utf8)
+
+    /// Nobody waits any longer, but the purges are sent when there is a connection.
+    func answerAnnouncements(because reason: String) {
+        for index in announcements.indices {
+            announcements[index].then?(spread(applied: 1, because: reason))
+            announcements[index].then = nil
+        }
+        figures.withLock { $0.purgesWaiting = announcements.count }
+    }
+
+    private func spread(applied: Int, because reason: String? = nil) -> PurgeSpread {
+        let nodes = figures.withLock { $0.nodes.count }
+        return PurgeSpread(applied: applied, nodes: max(nodes, applied), waitsBecause: reason)
+    }
+
+    /// Sends the purges that wait, in their order. One that the server does not take waits on.
+    func sendAnnouncements() {
+        guard !isAnnouncing, let first = announcements.first else { return }
+        lastNumber += 1
+        guard
+            let entry = PurgeEntry(
+                node: terms.node, number: lastNumber, issuedAt: first.issuedAt, purge: first.purge)
+        else {
+            announcements.removeFirst().then?(spread(applied: 1, because: "the purge is too long"))
+            return sendAnnouncements()
+        }
+        isAnnouncing = true
+        let words =
+            [redisWord("XADD"), SharedKeys.purges, redisWord("MAXLEN"), redisWord("~")]
+            + [Array("\(FleetNode.streamEntriesMax)".utf8), redisWord("*")] + entry.fields(hash: terms.hash)
+        link.send(words, within: FleetNode.wait) { [unowned self] result in
+            isAnnouncing = false
+            guard case .success(let reply) = result, let id = reply.data.flatMap({ StreamID($0) }) else {
+                let reason = (try? result.get()).map(FleetNode.text(of:)) ?? "it does not answer"
+                Diagnostics.warning("fleet: a purge waits on this node: \(reason)")
+                return answerAnnouncements(because: reason)
+            }
+            let sent = announcements.removeFirst()
+            figures.withLock {
+                $0.purgesSent += 1
+                $0.purgesWaiting = announcements.count
+            }
+            if let then = sent.then {
+                awaitSpread(of: id, until: loop.now.advanced(by: FleetNode.spreadMax), then)
+            }
+            sendAnnouncements()
+        }
+    }
+
+    /// Waits until all nodes have applied a purge, or the time is over.
+    private func awaitSpread(of id: StreamID, until deadline: MonotonicTime, _ then: @escaping @Sendable (PurgeSpread) -> Void) {
+        lookForNodes { [unowned self] in
+            let nodes = figures.withLock { $0.nodes }
+            let applied = nodes.count { $0.position >= id }
+            guard applied < nodes.count, loop.now < deadline, link.isOpen else {
+                return then(PurgeSpread(applied: applied, nodes: nodes.count))
+            }
+            let pause = PauseBox()
+            pause.timer = PreciseTimer(loop) { [unowned self] in
+                pauses.removeAll { $0 === pause }
+                awaitSpread(of: id, until: deadline, then)
+            }
+            pauses.append(pause)
+            pause.timer?.start(at: loop.now.advanced(by: .milliseconds(20)))
+        }
+    }
+
+    // MARK: the nodes
+
+    /// Tells the others that this node is there, and how far it is.
+    func register() {
+        guard link.isOpen, let position = follower.position else { return }
+        let value = "\(loop.wallSeconds) \(String(decoding: position.id.text, as: UTF8.self)) \(effects.version)"
+        link.send([redisWord("HSET"), SharedKeys.nodes, Array(terms.node.utf8), Array(value.utf8)], within: FleetNode.wait) {
+            _ in
+        }
+    }
+
+    /// Finds out which nodes there are. One that has said nothing new for 15 seconds is gone.
+    func lookForNodes(_ then: @escaping () -> Void = {}) {
+        link.send([redisWord("HGETALL"), SharedKeys.nodes], within: FleetNode.wait) { [unowned self] result in
+            guard let values = (try? result.get())?.array else { return then() }
+            let now = loop.now
+            var nodes: [FleetFigures.Node] = []
+            var known: [String: (value: [UInt8], since: MonotonicTime)] = [:]
+            for index in stride(from: 0, to: values.count - 1, by: 2) {
+                guard let name = values[index].text, let value = values[index + 1].data else { continue }
+                let seen = sightings[name].flatMap { $0.value == value ? $0 : nil } ?? (value: value, since: now)
+                known[name] = seen
+                let age = now.duration(since: seen.since)
+                if age > FleetNode.nodesKept {
+                    link.send([redisWord("HDEL"), SharedKeys.nodes, Array(name.utf8)], within: FleetNode.wait) { _ in }
+                }
+                if age <= FleetNode.nodeLifetime, let node = FleetFigures.Node(name, value) { nodes.append(node) }
+            }
+            sightings = known
+            figures.withLock { $0.nodes = nodes.sorted { $0.name < $1.name } }
+            then()
+        }
+    }
+
+    // MARK: records and purges
+
+    /// Whether a purge that was issued after the record was written concerns it, or may do so.
+    func isPurged(_ record: SharedRecord) -> Bool {
+        guard record.position.epoch == follower.position?.epoch else { return true }
+        let attributes = StoredAttributes(
+            retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
+            mediaType: record.mediaType, tags: record.tags)
+        let listed = ListedResponse(
+            id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
+            bytes: record.bodyLength, isComplete: true)
+        return log.concerns(recordAt: record.position.id) { $0(record.zone, listed) }
+    }
+}
+
+extension FleetFigures.Node {
+    fileprivate init?(_ name: String, _ value: [UInt8]) {
+        let parts = value.split(separator: 0x20, maxSplits: 2)
+        guard parts.count == 3, let seenAt = parseDecimal(parts[0]), let position = StreamID(Array(parts[1])) else {
+            return nil
+        }
+        self.init(
+            name: name, version: String(decoding: parts[2], as: UTF8.self), seenAt: Int64(clamping: seenAt),
+            position: position)
+    }
+}
+
+/// A timer that is kept until it fires.
+final class PauseBox { var timer: PreciseTimer? }
+
+/// A reference for jobs in the node's own inbox. Such a job runs on that thread while the loop lives, or never.
+@safe struct FleetNodeReference: @unchecked Sendable {
+    private unowned(unsafe) let reference: FleetNode
+
+    init(_ node: FleetNode) { unsafe reference = node }
+
+    var value: FleetNode { unsafe reference }
+}

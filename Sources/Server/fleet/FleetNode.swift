@@ -1,0 +1,147 @@
+import EventLoop
+import Fleet
+import Message
+import Redis
+import Storage
+
+/// A node of a fleet: everything that is done with Redis, on one thread. `Fleet` gives it jobs.
+///
+/// There are two connections, because one of them waits for purges (`XREAD BLOCK`). Files beside this one hold the reads, the writes and the purges.
+final class FleetNode {
+    let terms: FleetTerms
+    let loop: EventLoop
+    let figures: Locked<FleetFigures>
+    let zones: Zones
+    private let resolver: Resolver
+    /// For reads, writes and announcements.
+    let link: RedisLink
+    /// Waits for purges.
+    let feed: RedisLink
+    private var clock: Timer!
+
+    // Reads (FleetNode+Reading.swift)
+    var circuit = Circuit()
+    var reads: [[UInt8]: [Wake]] = [:]
+
+    // Writes (FleetNode+Writing.swift)
+    var waitingWrites = WaitingWrites<SharedWrite>()
+    var writesUnderWay = 0
+    /// No write begins before this time, because the server refused one.
+    var writesPausedUntil: MonotonicTime?
+    /// The names of responses that were removed here and perhaps are in Redis.
+    var removals: Set<[UInt8]> = []
+    /// Whether there were more removals than are remembered.
+    var hasForgottenRemovals = false
+
+    // Purges (FleetNode+Purging.swift)
+    let effects: FleetEffects
+    let applying: CallPool
+    var follower: StreamFollower
+    var log = PurgeLog<PurgeMatcher>()
+    /// Whether the log has all entries of the stream, and the feed brings those that follow.
+    var feedIsComplete = false
+    /// What the follower wants done, while everything is being marked as stale.
+    var waitingActions: [StreamFollower.Action] = []
+    var isMarking = false
+    /// The server's name for its present run.
+    var serverRun = ""
+    /// Purges of this node that the server does not have yet, the oldest first.
+    var announcements: [Announcement] = []
+    var isAnnouncing = false
+    var lastNumber: UInt64 = 0
+    var pauses: [PauseBox] = []
+    /// What each node said last, and since when.
+    var sightings: [String: (value: [UInt8], since: MonotonicTime)] = [:]
+
+    private static let beat = Duration.seconds(5)
+
+    init(
+        _ terms: FleetTerms, zones: Zones, effects: FleetEffects, position: StreamPosition?,
+        figures: Locked<FleetFigures>, dns: Resolver.Options
+    ) throws {
+        self.terms = terms
+        self.zones = zones
+        self.effects = effects
+        self.figures = figures
+        loop = try EventLoop()
+        resolver = try Resolver(loop: loop, options: dns)
+        link = RedisLink(terms, loop: loop, resolver: resolver)
+        feed = RedisLink(terms, loop: loop, resolver: resolver)
+        applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
+        follower = StreamFollower(position: position)
+        clock = Timer { [unowned self] in beat() }
+        figures.withLock {
+            $0.node = terms.node
+            $0.server = "\(terms.url)"
+        }
+    }
+
+    /// Works until `stop`.
+    func run() {
+        link.start(
+            RedisLink.Events(
+                opened: { [unowned self] in linkOpened($0) },
+                failed: { [unowned self] in linkFailed($0) }))
+        feed.start(
+            RedisLink.Events(
+                opened: { [unowned self] in feedOpened($0) }, failed: { [unowned self] in feedFailed($0) }))
+        loop.timers.schedule(clock, after: FleetNode.beat)
+        loop.run()
+    }
+
+    func stop() {
+        loop.timers.cancel(clock)
+        applying.close()
+        for pause in pauses { pause.timer?.stop() }
+        link.stop()
+        feed.stop()
+        loop.stop()
+    }
+
+    private func beat() {
+        loop.timers.schedule(clock, after: FleetNode.beat)
+        register()
+        lookForNodes()
+    }
+
+    // MARK: the connection
+
+    private func linkOpened(_ info: String) {
+        let version = FleetNode.value(of: "redis_version", in: info) ?? ""
+        let isNews = figures.withLock { figures in
+            figures.serverVersion = version
+            figures.connections += 1
+            defer { figures.lastFailure = nil }
+            return figures.connections == 1 || figures.lastFailure != nil
+        }
+        if isNews {
+            Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
+        }
+        sendRemovals()
+        sendAnnouncements()
+        register()
+        lookForNodes()
+    }
+
+    private func linkFailed(_ reason: String) {
+        let isNews = figures.withLock { figures in
+            defer {
+                figures.lastFailure = reason
+                figures.serverVersion = nil
+            }
+            return figures.lastFailure != reason
+        }
+        if isNews {
+            Diagnostics.warning(
+                "fleet: \(terms.url): \(reason). Nothing is shared until it answers; clients are served as before")
+        }
+        dropWrites()
+        answerAnnouncements(because: reason)
+    }
+
+    static func value(of name: String, in info: String) -> String? {
+        info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("\(name):") }.map {
+            String($0.dropFirst(name.utf8.count + 1))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package import Settings
+import Fleet
+package import TLS
+
+/// What a node needs to take part in its fleet: `fleet` in the configuration, with the files that it names read.
+package struct FleetTerms: Sendable {
+    let url: RedisURL
+    /// Nil: the server asks for none.
+    let password: [UInt8]?
+    /// Nil without TLS.
+    let tls: TLSClientContext?
+    /// The name of this node.
+    let node: String
+    let hash: FleetSecret
+
+    /// - Parameters:
+    ///   - authorities: whom the certificate of the server may come from. Without effect on a URL without TLS.
+    ///   - secret: what all nodes of the fleet have, and nobody else.
+    package init(
+        url: RedisURL, password: [UInt8]?, authorities: TLSClientOptions.Authorities, node: String, secret: [UInt8]
+    ) throws(TLSContextError) {
+        self.url = url
+        self.password = password
+        self.node = node
+        hash = FleetSecret(secret)
+        guard url.isSecured else {
+            tls = nil
+            return
+        }
+        var options = TLSClientOptions()
+        options.authorities = authorities
+        tls = try TLSClientContext(options)
+    }
+}
+
+/// The secret of a fleet, which authenticates what its nodes share.
+struct FleetSecret: FleetHash {
+    private let key: [UInt8]
+
+    init(_ secret: [UInt8]) { key = secret }
+
+    func code(_ bytes: [UInt8]) -> [UInt8] { Digest.hmacSHA256(key: key, bytes) }
+}

@@ -141,7 +141,7 @@ let dashboardScript = #"""
       pairs("connections", headed("clients", rowsOf("clients", s.clients)).concat(
         headed("origins", rowsOf("origins", s.origins)), headed("tunnels", rowsOf("tunnels", s.tunnels))));
       pairs("names", rowsOf("dns", s.dns));
-      const trouble = ["refusals", "errors", "peers", "authentication", "log"].flatMap(
+      const trouble = ["refusals", "errors", "peers", "authentication", "fleet", "log"].flatMap(
         section => figures[section].filter(f => f.prominence === "trouble" && s[section][f.name])
           .map(f => [f.label, s[section][f.name]]));
       trouble.sort((a, b) => b[1] - a[1]);

@@ -11,9 +11,10 @@ extension RunningProxy {
         try proxy.joinFleet(
             FleetEffects(
                 version: version,
-                apply: { [unowned self] entry in _ = purgeHere(request(of: entry)) },
-                markEverythingStale: { [unowned self] in _ = purgeHere(RunningProxy.everythingStale) },
-                matcher: { [unowned self] entry in matcher(of: entry) }))
+                // The thread for purges may still be at work when the proxy has stopped.
+                apply: { [self] entry in purgeHere(request(of: entry)).isDurable },
+                markEverythingStale: { [self] in purgeHere(RunningProxy.everythingStale).isDurable },
+                matcher: { [self] entry in matcher(of: entry) }))
     }
 
     private static let everythingStale = PurgeRequest(Selection(), kind: .soft)
@@ -47,7 +48,7 @@ extension RunningProxy {
 
 extension PurgeRequest {
     /// The body of `POST /purge` that asks for this.
-    var json: [UInt8] {
+    package var json: [UInt8] {
         var writer = JSONWriter()
         writer.object {
             if selection.isEverything { $0.member("all", true) }

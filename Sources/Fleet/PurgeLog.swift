@@ -3,6 +3,7 @@
 /// A record says up to which entry its writer had applied purges. Each later one concerns the record if it concerns the response. If the log does not reach back so
 /// far, the record is not used.
 package struct PurgeLog<Matcher> {
+    private var epoch: StreamEpoch?
     private var entries: [(id: StreamID, matcher: Matcher?)] = []
     /// Every entry of the stream behind this id is in the log, up to `end`. Nil: nothing is known.
     package private(set) var start: StreamID?
@@ -17,20 +18,33 @@ package struct PurgeLog<Matcher> {
 
     package var count: Int { entries.count }
 
-    /// Begins anew.
+    // MARK: the stream
+
+    /// Begins anew, before the whole stream is read.
     ///
-    /// - Parameter start: entries up to this id may have been trimmed or are not known. The first entry that is still in the stream, or the last one that was ever added if it is empty.
-    package mutating func begin(after start: StreamID) {
-        entries = []
-        self.start = start
-        end = start
+    /// - Parameter isTrimmed: entries may have been removed from the beginning of the stream.
+    package mutating func begin(_ stream: StreamState, isTrimmed: Bool) {
+        let start = isTrimmed ? stream.first ?? stream.last : .zero
+        begin(stream.epoch, after: max(start, stream.maxDeleted))
     }
 
-    /// Forgets everything: the stream is another one, or entries may have been missed.
-    package mutating func forget() {
+    /// The server says how the stream is, before it is read on.
+    package mutating func examined(_ stream: StreamState) {
+        // It was deleted, and perhaps with it entries that are not in the log. Records that are written from now on, until the next purge, name an entry of the new
+        // stream, which is before the old ones. They are not used.
+        if stream.epoch == epoch, stream.last < end { begin(stream.epoch, after: end) }
+    }
+
+    /// What is read from now on follows this position. If that leaves a hole, the log begins there.
+    package mutating func resume(at position: StreamPosition) {
+        if position.epoch != epoch || position.id > end { begin(position.epoch, after: position.id) }
+    }
+
+    private mutating func begin(_ epoch: StreamEpoch, after start: StreamID) {
         entries = []
-        start = nil
-        end = .zero
+        self.epoch = epoch
+        self.start = start
+        end = start
     }
 
     /// - Parameter matcher: nil if the purge cannot be read. It concerns everything.
@@ -44,14 +58,19 @@ package struct PurgeLog<Matcher> {
         entries.removeFirst(dropped)
     }
 
+    /// An entry that concerns nothing.
+    package mutating func pass(_ id: StreamID) {
+        if start != nil, id > end { end = id }
+    }
+
     /// Whether a purge that was issued after `position` concerns a record, or may do so.
-    package func concerns(recordAt position: StreamID, _ isConcerned: (Matcher) -> Bool) -> Bool {
-        guard let start, position >= start else { return true }
+    package func concerns(recordAt position: StreamPosition, _ isConcerned: (Matcher) -> Bool) -> Bool {
+        guard let start, position.epoch == epoch, position.id >= start else { return true }
         var low = 0
         var high = entries.count
         while low < high {
             let middle = (low + high) / 2
-            if entries[middle].id > position { high = middle } else { low = middle + 1 }
+            if entries[middle].id > position.id { high = middle } else { low = middle + 1 }
         }
         return entries[low...].contains { $0.matcher.map(isConcerned) ?? true }
     }

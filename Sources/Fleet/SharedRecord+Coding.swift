@@ -29,7 +29,8 @@ extension SharedRecord {
     package func encode(hash: some FleetHash) -> (head: [UInt8], parts: [SharedPart]) {
         let tagBytes = tags.reduce(0) { $0 + 1 + $1.count }
         let length =
-            SharedRecord.fixedByteCount + zone.utf8.count + position.bytes.count + mediaType.count + tagBytes + key.count + head.count
+            SharedRecord.fixedByteCount + zone.utf8.count + position.bytes.count + mediaType.count + tagBytes
+            + key.count + head.count
             + shortBody.count + codeByteCount
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
@@ -108,7 +109,8 @@ extension SharedRecord {
             let shortBody = scanner.bytes(shortLength), scanner.rest.isEmpty,
             let record = SharedRecord(
                 id: SharedRecordID(high: high, low: low), zone: zone, key: key, status: status, storedAt: storedAt,
-                expiresAt: expiresAt, position: position, mediaType: mediaType, tags: tags, head: head, bodyLength: Int(bodyLength),
+                expiresAt: expiresAt, position: position, mediaType: mediaType, tags: tags, head: head,
+                bodyLength: Int(bodyLength),
                 shortBody: shortBody)
         else { throw .malformed }
         return record

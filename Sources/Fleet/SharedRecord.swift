@@ -46,10 +46,12 @@ package struct SharedRecord: Equatable, Sendable {
     /// - Parameter shortBody: the body if it has `shortBodyBytesMax` at most, otherwise nothing.
     package init?(
         id: SharedRecordID, zone: String, key: [UInt8], status: UInt16, storedAt: Int64, expiresAt: Int64,
-        position: StreamPosition, mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int, shortBody: [UInt8]
+        position: StreamPosition, mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int,
+        shortBody: [UInt8]
     ) {
         guard (1...SharedRecord.zoneBytesMax).contains(zone.utf8.count), key.count <= SharedRecord.keyBytesMax,
-            100...999 ~= status, position.bytes.count <= SharedRecord.positionBytesMax, mediaType.count <= SharedRecord.mediaTypeBytesMax,
+            100...999 ~= status, position.bytes.count <= SharedRecord.positionBytesMax,
+            mediaType.count <= SharedRecord.mediaTypeBytesMax,
             tags.count <= SharedRecord.tagCountMax,
             tags.allSatisfy({ (1...SharedRecord.tagBytesMax).contains($0.count) }),
             head.count <= SharedRecord.headBytesMax, (0...SharedRecord.bodyBytesMax).contains(bodyLength)

@@ -2,10 +2,14 @@
 extension Tiers {
     /// Brings a whole response into memory that another proxy has stored. May be called on any thread; does not block.
     ///
-    /// - Parameter parts: the body, in pieces.
-    /// - Returns: false if memory has no room, has a response that takes its place, or if this version cannot decode the head.
+    /// - Parameters:
+    ///   - parts: the body, in pieces.
+    ///   - invalidations: what `invalidations` was before the response was looked for.
+    /// - Returns: false if memory has no room or has the response already, if something was invalidated meanwhile, which may have been this
+    ///   response, or if this version cannot decode the head.
     package func adopt(
-        shared form: ResponseForm, _ key: StorageKey, _ keyBytes: [UInt8], body parts: [ArraySlice<UInt8>]
+        shared form: ResponseForm, _ key: StorageKey, _ keyBytes: [UInt8], body parts: [ArraySlice<UInt8>],
+        since invalidations: Int
     ) -> Bool {
         let length = parts.reduce(0) { $0 + $1.count }
         guard let body = memory.makeBody(expectedLength: length) else { return false }
@@ -21,12 +25,14 @@ extension Tiers {
             id: StoredID(rawValue: 0), place: place, keyBytes: keyBytes, attributes: form.attributes, head: form.head,
             checksums: [])
         guard let record = format?.record(key, copy, body) else { return false }
-        return memory.shelves.adopt(record) { true }
+        // The condition is evaluated under the lock of the shard: who invalidates the response later finds it in memory.
+        return memory.shelves.adopt(record) { invalidations == self.invalidations }
     }
 
     /// The form of a response that is to be shared. Nil if it is not whole in memory any more: it was evicted, replaced or removed.
     package func form(ofShared record: StoredRecord) -> ResponseForm? {
-        guard record.body.state == .complete, record.body.isResident, variants(of: record).contains(where: { $0 === record })
+        guard record.body.state == .complete, record.body.isResident,
+            variants(of: record).contains(where: { $0 === record })
         else { return nil }
         return format?.form(record)
     }

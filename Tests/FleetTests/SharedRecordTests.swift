@@ -5,15 +5,20 @@ import Testing
 @Suite("Fleet: keys and records in Redis") struct SharedRecordTests {
     static let id = SharedRecordID(high: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10)
     static let key = Array("GET http://a.example/x".utf8)
+    static let position = place("e")
+
+    static func place(_ epoch: String) -> StreamPosition {
+        StreamPosition(epoch: StreamEpoch(Array(epoch.utf8))!, id: StreamID(milliseconds: 12, sequence: 3))
+    }
 
     static func record(
         id: SharedRecordID = id, zone: String = "default", key: [UInt8] = key, status: UInt16 = 200,
         mediaType: [UInt8] = Array("text/plain".utf8), tags: [[UInt8]] = [Array("a".utf8), Array("bc".utf8)],
-        head: [UInt8] = Array("HEAD".utf8), bodyLength: Int = 5
+        head: [UInt8] = Array("HEAD".utf8), bodyLength: Int = 5, position: StreamPosition = position
     ) -> SharedRecord? {
         SharedRecord(
-            id: id, zone: zone, key: key, status: status, storedAt: 1_700_000_000, expiresAt: -1, mediaType: mediaType,
-            tags: tags, head: head, bodyLength: bodyLength,
+            id: id, zone: zone, key: key, status: status, storedAt: 1_700_000_000, expiresAt: -1, position: position,
+            mediaType: mediaType, tags: tags, head: head, bodyLength: bodyLength,
             shortBody: bodyLength <= SharedRecord.shortBodyBytesMax
                 ? Array(repeating: 7, count: max(bodyLength, 0)) : [])
     }
@@ -51,7 +56,9 @@ import Testing
         #expect(
             String(decoding: SharedKeys.part(zone: "z", of: Self.id, number: 3), as: UTF8.self)
                 == "larder:1:b:z:100f0e0d0c0b0a090807060504030201:3")
-        for name in [SharedKeys.purges, SharedKeys.epoch, SharedKeys.part(zone: "z", of: Self.id, number: 0)] {
+        for name in [
+            SharedKeys.purges, SharedKeys.nodes, SharedKeys.epoch, SharedKeys.part(zone: "z", of: Self.id, number: 0),
+        ] {
             #expect(name.starts(with: SharedKeys.prefix))
         }
     }
@@ -80,7 +87,8 @@ import Testing
                 zone: String(repeating: "z", count: 32), key: Array(repeating: 1, count: 64 << 10), status: 999,
                 mediaType: Array(repeating: 2, count: 255),
                 tags: Array(repeating: Array(repeating: 3, count: 255), count: 64),
-                head: Array(repeating: 4, count: 256 << 10), bodyLength: 16 << 10)
+                head: Array(repeating: 4, count: 256 << 10), bodyLength: 16 << 10,
+                position: place(String(repeating: "e", count: 250)))
         ),
         Named("a body in parts", record(bodyLength: (16 << 10) + 1)),
         Named("the longest body", record(bodyLength: 1 << 20)),
@@ -104,6 +112,7 @@ import Testing
         Named("tags", record(tags: Array(repeating: [1], count: 65))),
         Named("a long tag", record(tags: [Array(repeating: 1, count: 256)])),
         Named("an empty tag", record(tags: [[]])),
+        Named("position", record(position: place(String(repeating: "e", count: 251)))),
         Named("head", record(head: Array(repeating: 4, count: (256 << 10) + 1))),
         Named("body", record(bodyLength: (1 << 20) + 1)),
         Named("a negative body", record(bodyLength: -1)),
@@ -119,9 +128,9 @@ import Testing
             0x4C, 0x53, 0x48, 0x52, 1, 0, 200, 0, UInt8(head.count), 0, 0, 0,
             0x10, 0x0F, 0x0E, 0x0D, 0x0C, 0x0B, 0x0A, 0x09, 8, 7, 6, 5, 4, 3, 2, 1,
             0x00, 0xF1, 0x53, 0x65, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
-            5, 0, 0, 0, 22, 0, 0, 0, 4, 0, 0, 0, 7, 10, 0, 0,
+            5, 0, 0, 0, 22, 0, 0, 0, 4, 0, 0, 0, 7, 10, 0, 6,
         ]
-        let rest = Array("defaulttext/plain".utf8) + Self.key + Array("HEAD".utf8) + [7, 7, 7, 7, 7]
+        let rest = Array("default12-3 etext/plain".utf8) + Self.key + Array("HEAD".utf8) + [7, 7, 7, 7, 7]
         #expect(head == Self.sealed(fixed + rest))
     }
 
@@ -182,10 +191,15 @@ import Testing
         ("a longer media type", 57, [255]),
         ("more tags", 58, [3]),
         ("fewer tags", 58, [1]),
-        ("the byte behind the tags", 59, [1]),
+        ("a shorter position", 59, [5]),
+        ("a longer position", 59, [255]),
+        ("no position", 59, [0]),
         ("a zone that is not UTF-8", 60, [0xFF]),
-        ("an empty tag", 77, [0]),
-        ("a longer tag", 77, [0xFF]),
+        ("a position whose id is no number", 67, Array("x".utf8)),
+        ("a position whose id has a leading zero", 67, Array("02".utf8)),
+        ("a position without a space", 71, Array("-".utf8)),
+        ("an empty tag", 83, [0]),
+        ("a longer tag", 83, [0xFF]),
     ]
 
     @Test(arguments: malformed) func `a record with a right code and a wrong length is malformed`(

@@ -120,7 +120,8 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         help: "Look-ups that were given up after 20 ms. They count as misses, too.", count: \.late),
     Figure(
         "unasked", .counter("unasked"), shown: .trouble,
-        help: "Look-ups that were not begun, because the Redis is away, fails, or this node does not follow the purges yet.",
+        help:
+            "Look-ups that were not begun, because the Redis is away, fails, or this node does not follow the purges yet.",
         count: \.unasked),
     Figure(
         "bytes_read", .counter("read_bytes"), unit: .bytes, shown: .detail,
@@ -146,7 +147,8 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         "writes_refused", .counter("writes_refused"), shown: .trouble,
         help: "Responses that the Redis did not take, such as with OOM and READONLY.", count: \.writesRefused),
     Figure(
-        "purges_sent", .counter("purges_sent"), shown: .detail, help: "Purges of this node that the others were told of.",
+        "purges_sent", .counter("purges_sent"), shown: .detail,
+        help: "Purges of this node that the others were told of.",
         count: \.purgesSent),
     Figure(
         "purges_waiting", .gauge("purges_waiting"), shown: .trouble,
@@ -156,7 +158,8 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         help: "Purges of the fleet that were applied here, its own ones included.", count: \.purgesApplied),
     Figure(
         "purges_skipped", .counter("purges_skipped"), shown: .trouble,
-        help: "Entries of the stream of purges that this node cannot use, because somebody without the secret wrote them, or another release.",
+        help:
+            "Entries of the stream of purges that this node cannot use, because somebody without the secret wrote them, or another release.",
         count: \.purgesSkipped),
     Figure(
         "stale_marks", .counter("stale_marks"), shown: .trouble,
@@ -166,7 +169,8 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         "connections", .counter("connections"), shown: .detail, help: "Connections to the Redis that were opened.",
         count: \.connections),
     Figure("node", unit: .text, shown: .detail, help: "The name of this node.", value: { .text($0.node) }),
-    Figure("server", unit: .text, shown: .detail, help: "The Redis, without its password.", value: { .text($0.server) }),
+    Figure(
+        "server", unit: .text, shown: .detail, help: "The Redis, without its password.", value: { .text($0.server) }),
     Figure(
         "server_version", unit: .text, shown: .detail, help: "Its version. Absent without a connection.",
         value: { .text($0.serverVersion) }),

@@ -33,20 +33,21 @@ package final class FleetDesk: Sendable {
         let signal = CountingSemaphore()
         let (terms, zones, figures) = (terms, zones, figures)
         let kept = zones.rememberedPosition
-        let thread = OwnedThread(try startThread(name: "larder-fleet") {
-            do {
-                let node = try FleetNode(
-                    terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns)
-                // What was stored by an earlier run may have been purged since.
-                if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
-                started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
-                signal.signal()
-                node.run()
-            } catch {
-                started.withLock { $0 = .failure(StartFailure(text: "\(error)")) }
-                signal.signal()
-            }
-        })
+        let thread = OwnedThread(
+            try startThread(name: "larder-fleet") {
+                do {
+                    let node = try FleetNode(
+                        terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns)
+                    // What was stored by an earlier run may have been purged since.
+                    if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
+                    started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
+                    signal.signal()
+                    node.run()
+                } catch {
+                    started.withLock { $0 = .failure(StartFailure(text: "\(error)")) }
+                    signal.signal()
+                }
+            })
         signal.wait()
         switch started.withLock({ $0 }) {
         case .success(let parts):
@@ -90,7 +91,8 @@ package final class FleetDesk: Sendable {
         _ key: StorageKey, _ keyBytes: [UInt8], of zone: Zone, asked: MonotonicTime, wake: Wake
     ) -> Bool {
         let question = SharedQuestion(
-            zone: zone.name, tier: zone.tier, key: key, keyBytes: keyBytes, asked: asked, wake: wake)
+            zone: zone.name, tier: zone.tier, key: key, keyBytes: keyBytes, asked: asked,
+            invalidations: zone.tier.invalidations, wake: wake)
         return post { $0.read(question) }
     }
 

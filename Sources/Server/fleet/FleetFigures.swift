@@ -9,6 +9,8 @@ package struct FleetFigures: Sendable {
     package var serverVersion: String?
     /// Why there is no connection, or the last one ended.
     package var lastFailure: String?
+    /// Why the purges of others cannot be followed. Nil if they are.
+    package var lastFeedFailure: String?
     package var connections: UInt64 = 0
     package var isCircuitOpen = false
     // Reads.
@@ -50,6 +52,8 @@ package struct FleetFigures: Sendable {
         package var seenAt: Int64
         /// Up to which entry of the stream it has applied purges.
         package var position: StreamID
+        /// Tells runs of a node apart, and nodes that have the same name.
+        package var run: String
     }
 }
 
@@ -65,17 +69,18 @@ package struct PurgeSpread: Sendable, Equatable {
 
 /// What the fleet does on this node, given by those who know the stores.
 package struct FleetEffects: Sendable {
-    /// Applies a purge to all zones. Blocks.
-    package var apply: @Sendable (PurgeEntry) -> Void
-    /// Marks everything in all zones as stale. Blocks.
-    package var markEverythingStale: @Sendable () -> Void
+    /// Applies a purge to all zones. Blocks. Returns false if a disk may forget it in a crash.
+    package var apply: @Sendable (PurgeEntry) -> Bool
+    /// Marks everything in all zones as stale. Blocks. Returns false if a disk may forget it in a crash.
+    package var markEverythingStale: @Sendable () -> Bool
     /// Whether a purge concerns a response. Nil: the purge cannot be read, and concerns everything.
     package var matcher: @Sendable (PurgeEntry) -> PurgeMatcher?
     /// The release of this Larder, for the list of nodes.
     package var version: String
 
     package init(
-        version: String, apply: @escaping @Sendable (PurgeEntry) -> Void, markEverythingStale: @escaping @Sendable () -> Void,
+        version: String, apply: @escaping @Sendable (PurgeEntry) -> Bool,
+        markEverythingStale: @escaping @Sendable () -> Bool,
         matcher: @escaping @Sendable (PurgeEntry) -> PurgeMatcher?
     ) {
         self.version = version

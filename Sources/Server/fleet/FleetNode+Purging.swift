@@ -32,14 +32,23 @@ extension FleetNode {
     func feedOpened(_ info: String) {
         serverRun = FleetNode.value(of: "run_id", in: info) ?? ""
         askForState { [unowned self] state, trimmed in
-            log.begin(after: FleetNode.start(of: state, trimmed))
+            log.begin(state, isTrimmed: trimmed)
             fillLog(after: nil)
         }
     }
 
-    func feedFailed(_: String) {
+    func feedFailed(_ reason: String) {
         feedIsComplete = false
-        figures.withLock { $0.isFollowing = false }
+        let isNews = figures.withLock { figures in
+            figures.isFollowing = false
+            defer { figures.lastFeedFailure = reason }
+            // Usually both connections fail for the same reason, and one line is enough.
+            return figures.lastFeedFailure != reason && figures.lastFailure != reason
+        }
+        if isNews {
+            Diagnostics.warning(
+                "fleet: the purges of the other nodes cannot be followed: \(reason). Nothing is read until they can")
+        }
         follower.disconnected()
     }
 
@@ -51,7 +60,7 @@ extension FleetNode {
         feed.send([redisWord("GET"), SharedKeys.epoch], within: FleetNode.wait) { epoch = (try? $0.get())?.data }
         feed.send([redisWord("XINFO"), redisWord("STREAM"), SharedKeys.purges], within: FleetNode.wait) {
             [unowned self] result in
-            guard case .success(let reply) = result else { return }
+            guard let reply = reply(result) else { return }
             guard let epoch, let name = StreamEpoch(Array("\(serverRun) ".utf8) + epoch) else {
                 return feed.reset(because: "it does not keep \(String(decoding: SharedKeys.epoch, as: UTF8.self))")
             }
@@ -62,7 +71,20 @@ extension FleetNode {
         }
     }
 
-    private static func text(of reply: RedisReply) -> String { reply.text.map { String($0.prefix(200)) } ?? "not understood" }
+    /// Nil if the reply to a command of the feed did not come. If it came later, nobody would go on from there, so the connection ends.
+    private func reply(_ result: Result<RedisReply, RedisFailure>) -> RedisReply? {
+        switch result {
+        case .success(let reply): return reply
+        case .failure(.disconnected): return nil
+        case .failure(.late), .failure(.full):
+            feed.reset(because: "it does not answer")
+            return nil
+        }
+    }
+
+    private static func text(of reply: RedisReply) -> String {
+        reply.text.map { String($0.prefix(200)) } ?? "not understood"
+    }
 
     private static func state(in reply: RedisReply, _ epoch: StreamEpoch) -> (StreamState, Bool)? {
         guard let fields = reply.array else {
@@ -92,7 +114,7 @@ extension FleetNode {
             [redisWord("XRANGE"), SharedKeys.purges, start, redisWord("+"), redisWord("COUNT"), count],
             within: FleetNode.wait
         ) { [unowned self] result in
-            guard case .success(let reply) = result else { return }
+            guard let reply = reply(result) else { return }
             guard let entries = entries(in: reply) else {
                 return feed.reset(because: "XRANGE: \(FleetNode.text(of: reply))")
             }
@@ -101,7 +123,11 @@ extension FleetNode {
                 return fillLog(after: last.id)
             }
             feedIsComplete = true
-            figures.withLock { $0.isFollowing = true }
+            feed.isOfUse()
+            figures.withLock {
+                $0.isFollowing = true
+                $0.lastFeedFailure = nil
+            }
             examine()
         }
     }
@@ -112,7 +138,7 @@ extension FleetNode {
             switch entry.purge {
             case .success(let purge): log.add(entry.id, effects.matcher(purge))
             // Of a later release: it may concern anything. What nobody of the fleet has written concerns nothing.
-            case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) }
+            case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
             }
         }
     }
@@ -144,43 +170,59 @@ extension FleetNode {
     private func perform(_ action: StreamFollower.Action) {
         switch action {
         case .ask: examine()
-        case .readAfter(let id): readFeed(after: id)
+        case .readAfter(let id):
+            if let position = follower.position { log.resume(at: position) }
+            readFeed(after: id)
         case .apply(let id, let purge):
-            onPurgeThread({ [effects] in effects.apply(purge) }) { node in
+            onPurgeThread({ [effects] in effects.apply(purge) }) { node, isDurable in
                 node.figures.withLock { $0.purgesApplied += 1 }
+                node.note(isDurable)
                 node.perform(node.follower.applied(id))
             }
         case .skip(let id, let error):
             figures.withLock { $0.purgesSkipped += 1 }
-            Diagnostics.warning("fleet: an entry of the stream of purges is not applied (\(String(decoding: id.text, as: UTF8.self))): \(error.rawValue)")
+            Diagnostics.warning(
+                "fleet: an entry of the stream of purges is not applied (\(String(decoding: id.text, as: UTF8.self))): \(error.rawValue)"
+            )
         case .markEverythingStale(let reason):
             figures.withLock { $0.staleMarks[reason.rawValue, default: 0] += 1 }
-            Diagnostics.warning("fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
+            Diagnostics.warning(
+                "fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
             isMarking = true
-            onPurgeThread({ [effects] in effects.markEverythingStale() }) { node in
+            onPurgeThread({ [effects] in effects.markEverythingStale() }) { node, isDurable in
+                node.note(isDurable)
                 node.isMarking = false
                 node.perform([])
             }
         case .remember(let position):
-            zones.remember(position.bytes)
+            if mayRemember { zones.remember(position.bytes) }
             register()
             if figures.withLock({ $0.nodes.isEmpty }) { lookForNodes() }
         }
     }
 
     /// Runs work that blocks on the thread for purges, and then `then` on this one.
-    private func onPurgeThread(_ work: @escaping @Sendable () -> Void, _ then: @escaping @Sendable (FleetNode) -> Void) {
+    ///
+    /// - Parameters:
+    ///   - work: returns whether what it did will outlast a crash.
+    private func onPurgeThread(
+        _ work: @escaping @Sendable () -> Bool, _ then: @escaping @Sendable (FleetNode, Bool) -> Void
+    ) {
         let inbox = loop.inbox
         let node = FleetNodeReference(self)
-        let isTaken = applying.submit(key: "purge") {
-            work()
-            inbox.post { then(node.value) }
+        let perform: @Sendable () -> Void = {
+            let isDurable = work()
+            inbox.post { then(node.value, isDurable) }
         }
         // There are never so many. If there is no thread, it is done here, because a purge must not be lost.
-        if !isTaken {
-            work()
-            inbox.post { then(node.value) }
-        }
+        if !applying.submit(key: "purge", perform) { perform() }
+    }
+
+    /// After a purge that a disk may forget, no position is remembered any more. So the next run begins at an earlier one, and applies the purge again.
+    private func note(_ isDurable: Bool) {
+        guard !isDurable, mayRemember else { return }
+        mayRemember = false
+        Diagnostics.warning("fleet: a purge could not be written to a disk; it is applied again at the next start")
     }
 
     private func readFeed(after id: StreamID) {
@@ -190,10 +232,7 @@ extension FleetNode {
             Array("\(FleetNode.blockMilliseconds)".utf8), redisWord("STREAMS"), SharedKeys.purges, id.text,
         ]
         feed.send(words, within: FleetNode.wait) { [unowned self] result in
-            guard case .success(let reply) = result else {
-                if result == .failure(.late) { feed.reset(because: "it does not answer") }
-                return
-            }
+            guard let reply = reply(result) else { return }
             if case .nothing = reply { return perform(follower.read([])) }
             guard let stream = reply.array?.first?.array, stream.count == 2, let entries = entries(in: stream[1]) else {
                 return feed.reset(because: "XREAD: \(FleetNode.text(of: reply))")
@@ -205,17 +244,10 @@ extension FleetNode {
 
     /// Asks how the stream is: a server that was flushed, or another one that took over, shows in nothing else.
     private func examine() {
-        askForState { [unowned self] state, trimmed in
-            if let known = follower.position?.epoch, state.epoch != known || state.last < log.end {
-                log.begin(after: FleetNode.start(of: state, trimmed))
-            }
+        askForState { [unowned self] state, _ in
+            log.examined(state)
             perform(follower.examined(state))
         }
-    }
-
-    /// The entry up to which a log of the stream may lack entries.
-    private static func start(of state: StreamState, _ trimmed: Bool) -> StreamID {
-        trimmed ? state.first ?? state.last : .zero
     }
 
     // MARK: announcing
@@ -256,7 +288,7 @@ extension FleetNode {
 
     /// Sends the purges that wait, in their order. One that the server does not take waits on.
     func sendAnnouncements() {
-        guard !isAnnouncing, let first = announcements.first else { return }
+        guard !isAnnouncing, link.isOpen, let first = announcements.first else { return }
         lastNumber += 1
         guard
             let entry = PurgeEntry(
@@ -289,17 +321,21 @@ extension FleetNode {
     }
 
     /// Waits until all nodes have applied a purge, or the time is over.
-    private func awaitSpread(of id: StreamID, until deadline: MonotonicTime, _ then: @escaping @Sendable (PurgeSpread) -> Void) {
+    private func awaitSpread(
+        of id: StreamID, until deadline: MonotonicTime, _ then: @escaping @Sendable (PurgeSpread) -> Void
+    ) {
         lookForNodes { [unowned self] in
-            let nodes = figures.withLock { $0.nodes }
-            let applied = nodes.count { $0.position >= id }
-            guard applied < nodes.count, loop.now < deadline, link.isOpen else {
-                return then(PurgeSpread(applied: applied, nodes: nodes.count))
+            // This node has applied it, whether it is in the list or not.
+            let others = figures.withLock { figures in figures.nodes.filter { $0.name != figures.node } }
+            let applied = others.count { $0.position >= id }
+            guard applied < others.count, loop.now < deadline, link.isOpen else {
+                return then(PurgeSpread(applied: 1 + applied, nodes: 1 + others.count))
             }
-            let pause = PauseBox()
-            pause.timer = PreciseTimer(loop) { [unowned self] in
-                pauses.removeAll { $0 === pause }
-                awaitSpread(of: id, until: deadline, then)
+            let pause = SpreadPause(then)
+            pause.timer = PreciseTimer(loop) { [unowned self, unowned pause] in
+                guard let index = pauses.firstIndex(where: { $0 === pause }) else { return }
+                let pause = pauses.remove(at: index)
+                awaitSpread(of: id, until: deadline, pause.then)
             }
             pauses.append(pause)
             pause.timer?.start(at: loop.now.advanced(by: .milliseconds(20)))
@@ -311,9 +347,12 @@ extension FleetNode {
     /// Tells the others that this node is there, and how far it is.
     func register() {
         guard link.isOpen, let position = follower.position else { return }
-        let value = "\(loop.wallSeconds) \(String(decoding: position.id.text, as: UTF8.self)) \(effects.version)"
-        link.send([redisWord("HSET"), SharedKeys.nodes, Array(terms.node.utf8), Array(value.utf8)], within: FleetNode.wait) {
-            _ in
+        let said = FleetFigures.Node(
+            name: terms.node, version: effects.version, seenAt: loop.wallSeconds, position: position.id, run: thisRun)
+        link.send(
+            [redisWord("HSET"), SharedKeys.nodes, Array(terms.node.utf8), said.value], within: FleetNode.wait
+        ) {
+            [unowned self] in if case .success(.integer) = $0 { isRegistered = true }
         }
     }
 
@@ -334,41 +373,61 @@ extension FleetNode {
                 }
                 if age <= FleetNode.nodeLifetime, let node = FleetFigures.Node(name, value) { nodes.append(node) }
             }
+            lookForNamesake(among: nodes)
             sightings = known
             figures.withLock { $0.nodes = nodes.sorted { $0.name < $1.name } }
             then()
         }
     }
 
+    /// A node that has this node's name hides it: a purge is then said to be applied before both have applied it.
+    private func lookForNamesake(among nodes: [FleetFigures.Node]) {
+        guard !hasNamesake, isRegistered, nodes.contains(where: { $0.name == terms.node && $0.run != thisRun }) else {
+            return
+        }
+        hasNamesake = true
+        Diagnostics.warning(
+            "fleet: another node has the name \(terms.node), too; give each its own with fleet.node.name")
+    }
+
     // MARK: records and purges
 
     /// Whether a purge that was issued after the record was written concerns it, or may do so.
     func isPurged(_ record: SharedRecord) -> Bool {
-        guard record.position.epoch == follower.position?.epoch else { return true }
         let attributes = StoredAttributes(
             retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
             mediaType: record.mediaType, tags: record.tags)
         let listed = ListedResponse(
             id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
             bytes: record.bodyLength, isComplete: true)
-        return log.concerns(recordAt: record.position.id) { $0(record.zone, listed) }
+        return log.concerns(recordAt: record.position) { $0(record.zone, listed) }
     }
 }
 
 extension FleetFigures.Node {
+    /// What a node says of itself in `SharedKeys.nodes`.
+    fileprivate var value: [UInt8] {
+        Array("\(seenAt) \(String(decoding: position.text, as: UTF8.self)) \(run) \(version)".utf8)
+    }
+
     fileprivate init?(_ name: String, _ value: [UInt8]) {
-        let parts = value.split(separator: 0x20, maxSplits: 2)
-        guard parts.count == 3, let seenAt = parseDecimal(parts[0]), let position = StreamID(Array(parts[1])) else {
+        let parts = value.split(separator: 0x20, maxSplits: 3)
+        guard parts.count == 4, let seenAt = parseDecimal(parts[0]), let position = StreamID(Array(parts[1])) else {
             return nil
         }
         self.init(
-            name: name, version: String(decoding: parts[2], as: UTF8.self), seenAt: Int64(clamping: seenAt),
-            position: position)
+            name: name, version: String(decoding: parts[3], as: UTF8.self), seenAt: Int64(clamping: seenAt),
+            position: position, run: String(decoding: parts[2], as: UTF8.self))
     }
 }
 
-/// A timer that is kept until it fires.
-final class PauseBox { var timer: PreciseTimer? }
+/// Waits a moment before it is asked again how far a purge has come.
+final class SpreadPause {
+    let then: @Sendable (PurgeSpread) -> Void
+    var timer: PreciseTimer?
+
+    init(_ then: @escaping @Sendable (PurgeSpread) -> Void) { self.then = then }
+}
 
 /// A reference for jobs in the node's own inbox. Such a job runs on that thread while the loop lives, or never.
 @safe struct FleetNodeReference: @unchecked Sendable {

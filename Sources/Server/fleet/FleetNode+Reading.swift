@@ -11,6 +11,8 @@ struct SharedQuestion: Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
     let asked: MonotonicTime
+    /// Of the tier, when the exchange began to look.
+    let invalidations: Int
     /// Called once, on the thread of the node.
     let wake: Wake
 }
@@ -146,7 +148,7 @@ extension FleetNode {
             guard
                 question.tier.adopt(
                     shared: ResponseForm(attributes: attributes, head: record.head), question.key,
-                    question.keyBytes, body: body)
+                    question.keyBytes, body: body, since: question.invalidations)
             else { continue }
             count += 1
             bytes += record.bodyLength

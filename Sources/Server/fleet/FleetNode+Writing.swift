@@ -51,8 +51,8 @@ extension FleetNode {
 
     private func perform(_ write: SharedWrite) {
         // The order matters. A purge that this node has applied up to the position has removed or replaced the response in memory; one that comes later is
-        // known by its id, and readers compare it with the position.
-        guard let position = follower.position, let form = write.tier.form(ofShared: write.record),
+        // known by its id, and readers compare it with the position. While everything is being marked as stale, the position is ahead of what was done.
+        guard !isMarking, let position = follower.position, let form = write.tier.form(ofShared: write.record),
             let (record, body) = sharedRecord(of: write, form, position),
             let seconds = SharedExpiry.seconds(
                 storedAt: record.storedAt, expiresAt: record.expiresAt, now: loop.wallSeconds, grace: write.grace)
@@ -138,6 +138,7 @@ extension FleetNode {
 
     /// Removes what could not be removed while there was no connection.
     func sendRemovals() {
+        guard link.isOpen else { return }
         for name in removals { unlink(name) }
         guard hasForgottenRemovals else { return }
         hasForgottenRemovals = false

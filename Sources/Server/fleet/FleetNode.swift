@@ -49,7 +49,14 @@ final class FleetNode {
     var announcements: [Announcement] = []
     var isAnnouncing = false
     var lastNumber: UInt64 = 0
-    var pauses: [PauseBox] = []
+    /// Whether the position may be kept over a restart.
+    var mayRemember = true
+    var pauses: [SpreadPause] = []
+    /// Tells this run of the node apart from others with its name.
+    let thisRun = String(decoding: hexadecimal((0..<4).map { _ in UInt8.random(in: 0...255) }), as: UTF8.self)
+    /// Whether what the server has under the name of this node is of this run, unless another one writes there.
+    var isRegistered = false
+    var hasNamesake = false
     /// What each node said last, and since when.
     var sightings: [String: (value: [UInt8], since: MonotonicTime)] = [:]
 
@@ -92,7 +99,11 @@ final class FleetNode {
     func stop() {
         loop.timers.cancel(clock)
         applying.close()
-        for pause in pauses { pause.timer?.stop() }
+        for pause in pauses {
+            pause.timer?.stop()
+            pause.then(PurgeSpread(applied: 1, nodes: 1, waitsBecause: "this node stops"))
+        }
+        pauses = []
         link.stop()
         feed.stop()
         loop.stop()
@@ -102,6 +113,9 @@ final class FleetNode {
         loop.timers.schedule(clock, after: FleetNode.beat)
         register()
         lookForNodes()
+        // The server has refused them, or has not answered.
+        sendRemovals()
+        sendAnnouncements()
     }
 
     // MARK: the connection
@@ -117,6 +131,7 @@ final class FleetNode {
         if isNews {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
+        link.isOfUse()
         sendRemovals()
         sendAnnouncements()
         register()
@@ -135,6 +150,7 @@ final class FleetNode {
             Diagnostics.warning(
                 "fleet: \(terms.url): \(reason). Nothing is shared until it answers; clients are served as before")
         }
+        isRegistered = false
         dropWrites()
         answerAnnouncements(because: reason)
     }

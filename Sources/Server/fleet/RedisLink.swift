@@ -112,6 +112,9 @@ enum RedisFailure: Error, Equatable {
     /// Ends the connection because what it says cannot be used, and connects again.
     func reset(because reason: String) { fail(reason) }
 
+    /// The server does what it is here for: the next pause is the shortest again.
+    func isOfUse() { pauses = 0 }
+
     // MARK: connecting
 
     private func connect() {
@@ -202,7 +205,6 @@ enum RedisFailure: Error, Equatable {
             guard let self, state == .greeting else { return }
             guard case .success(let reply) = result else { return fail("it does not answer") }
             state = .open
-            pauses = 0
             events?.opened(reply.data.map { String(decoding: $0, as: UTF8.self) } ?? "")
         }
     }
@@ -254,6 +256,7 @@ enum RedisFailure: Error, Equatable {
         guard state == .open || state == .greeting else { return fail("it does not answer") }
         let now = loop.now
         var next: MonotonicTime?
+        // A callback may send another command, which starts the timer for itself.
         for command in commands[repliedCount...] {
             if command.deadline <= now { command.end(.failure(.late)) }
             // The callback may have ended the connection.
@@ -262,7 +265,7 @@ enum RedisFailure: Error, Equatable {
             guard due > now else { return fail("it does not answer") }
             next = min(next ?? due, due)
         }
-        if let next { deadlines.start(at: next) }
+        if let next, deadlines.deadline.map({ next < $0 }) ?? true { deadlines.start(at: next) }
     }
 
     // MARK: bytes
@@ -332,7 +335,11 @@ enum RedisFailure: Error, Equatable {
     private func watch() {
         guard state != .closed, transport != nil else { return }
         let writes = sentBytes < output.count
-        if transport?.awaits(.read, toRead: true, toWrite: writes) == true { readEvent.add() } else { readEvent.remove() }
+        if transport?.awaits(.read, toRead: true, toWrite: writes) == true {
+            readEvent.add()
+        } else {
+            readEvent.remove()
+        }
         if transport?.awaits(.write, toRead: true, toWrite: writes) == true {
             writeEvent.add()
         } else {

@@ -185,7 +185,7 @@ let package = Package(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
-        tests("ProvisioningTests", ["Provisioning", "EventLoop"]),
+        tests("ProvisioningTests", ["Provisioning", "Settings", "EventLoop"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
         tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),

@@ -11,7 +11,8 @@ func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> Flee
     let secret = try firstLine(secretFile, key: secretKey)
     guard secret.count >= FleetSettings.secretBytesMin else {
         throw ProvisioningFault(
-            secretKey, "\(secretFile): its first line has \(secret.count) bytes and not \(FleetSettings.secretBytesMin) or more",
+            secretKey,
+            "\(secretFile): its first line has \(secret.count) bytes and not \(FleetSettings.secretBytesMin) or more",
             hint: "openssl rand -hex 32 makes one")
     }
     let passwordKey = "fleet.redis.password_file"
@@ -22,7 +23,8 @@ func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> Flee
     }
     var authorities = TLSClientOptions.Authorities.system
     if url.isSecured, let path = fleet.authorityFile ?? configuration.tls.caFile {
-        authorities = .pem(try contents(of: path, key: fleet.authorityFile == nil ? "tls.ca_file" : "fleet.redis.ca_file"))
+        authorities = .pem(
+            try contents(of: path, key: fleet.authorityFile == nil ? "tls.ca_file" : "fleet.redis.ca_file"))
     }
     do throws(TLSContextError) {
         return try FleetTerms(
@@ -49,7 +51,8 @@ private func machineName() -> String {
     guard unsafe gethostname(&name, name.count - 1) == 0 else { return "larder" }
     let text = name.prefix { $0 != 0 }.prefix(64).map { byte -> Character in
         let character = Character(UnicodeScalar(UInt8(bitPattern: byte)))
-        return character.isASCII && (character.isLetter || character.isNumber || "-._".contains(character)) ? character : "-"
+        return character.isASCII && (character.isLetter || character.isNumber || "-._".contains(character))
+            ? character : "-"
     }
     return text.isEmpty ? "larder" : String(text)
 }

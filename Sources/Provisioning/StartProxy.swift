@@ -32,7 +32,8 @@ package func startProxy(_ reading: ConfigurationReading, _ pacFiles: PACFiles) t
         do {
             return StartedProxy(
                 proxy: try Proxy.start(
-                    try makeSnapshot(configuration, pacFiles), fleet: try readFleet(configuration)), zonesWithoutDisk: zonesWithoutDisk,
+                    try makeSnapshot(configuration, pacFiles), fleet: try readFleet(configuration)),
+                zonesWithoutDisk: zonesWithoutDisk,
                 warnings: warnings)
         } catch Proxy.StartError.disk(let refusal) {
             guard let disk = configuration.cache.disks.first(where: { refusal.concerns($0.path) }),

@@ -11,7 +11,8 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     let configuration = reader.configuration
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
-            + directoryErrors(configuration, reader) + fleetErrors(configuration, reader) + dnsErrors(configuration, reader)
+            + directoryErrors(configuration, reader) + fleetErrors(configuration, reader)
+            + dnsErrors(configuration, reader)
             + cacheRuleErrors(configuration, reader)
             + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader)
             + originErrors(configuration, reader) + cookieErrors(configuration, reader)

@@ -16,7 +16,9 @@ func fleetErrors(_ configuration: Configuration, _ reader: ConfigurationReader) 
             "secret_file", "missing",
             hint: "every node has the same secret: openssl rand -hex 32 > /etc/larder/fleet.secret")
     }
-    if fleet.authorityFile != nil, !url.isSecured { refuse("redis.ca_file", "the URL does not use TLS", hint: "use rediss://") }
+    if fleet.authorityFile != nil, !url.isSecured {
+        refuse("redis.ca_file", "the URL does not use TLS", hint: "use rediss://")
+    }
     if url.user != nil, fleet.passwordFile == nil {
         refuse("redis.password_file", "missing", hint: "a user of Redis logs in with a password")
     }

@@ -1,16 +1,33 @@
 extension SettingKind where Value == RedisURL {
     static var redisURL: SettingKind {
-        .scalar(
+        let kind = SettingKind.scalar(
             "rediss://user@host:6379/0 or redis://host, with user, port and number of the database if they are others",
             parse: { RedisURL($0) }, render: { "\"\($0)\"" },
             hint: { text in
-                if text.hasPrefix("unix:") || text.hasPrefix("/") {
-                    return "sockets of this machine are not supported: name a loopback address"
-                }
-                guard let at = text.lastIndex(of: "@"), text[..<at].dropFirst(9).contains(":") else { return nil }
-                return "the password belongs in fleet.redis.password_file"
+                text.hasPrefix("unix:") || text.hasPrefix("/")
+                    ? "sockets of this machine are not supported: name a loopback address" : nil
             })
+        return SettingKind(
+            allowed: kind.allowed,
+            read: { node, problems in
+                // Errors end up in logs, so this one does not repeat the URL.
+                if case .scalar(let text, _) = node.value, RedisURL(text) == nil, hasPassword(text) {
+                    problems.append(
+                        SettingProblem(
+                            node, message: "found a URL with a password",
+                            hint: "the password belongs in fleet.redis.password_file"))
+                    return nil
+                }
+                return kind.read(node, &problems)
+            }, render: kind.render)
     }
+}
+
+/// Whether a colon is before the last `@` of what follows the scheme.
+private func hasPassword(_ text: String) -> Bool {
+    guard let at = text.lastIndex(of: "@") else { return false }
+    let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
+    return start < at && text[start..<at].contains(":")
 }
 
 extension SettingKind where Value == String {

@@ -19,7 +19,8 @@ enum Settings {
     }
 
     static let sections = [
-        general, admin, cache, fleet, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns,
+        general, admin, cache, fleet, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls,
+        dns,
         limits,
     ]
     static let all = sections.flatMap(\.settings)

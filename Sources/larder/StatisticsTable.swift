@@ -7,7 +7,8 @@ func statisticsTable(_ stats: JSONValue) -> String {
     table.title(
         "larder \(stats["version"]?.text ?? "?"), up \(timeSpan(stats["uptime_seconds"]?.integer ?? 0))"
             + (stats["draining"]?.flag == true ? ", draining" : ""))
-    for section in StatisticsSection.allCases where section != .process {
+    let isAlone = stats["fleet"]?["node"] == nil
+    for section in StatisticsSection.allCases where section != .process && !(section == .fleet && isAlone) {
         table.section(section.title, section.figures, stats[section.rawValue])
         if section == .bytes { table.ecosystems(stats["ecosystems"]?.elements ?? []) }
         if section == .memory { table.zones(stats["zones"]?.elements ?? []) }

@@ -497,6 +497,35 @@ struct PurgeTests {
         #expect(try purgeRequest(body: Array(row.body.utf8), contentType: row.type) == row.request)
     }
 
+    /// What a node of a fleet tells the others.
+    @Test(arguments: bodies)
+    func `a purge is read as it was written`(_ row: (body: String, type: String?, request: PurgeRequest)) throws {
+        var request = row.request
+        // It is not announced.
+        request.dryRun = false
+        #expect(try purgeRequest(body: request.json, contentType: "application/json") == request)
+    }
+
+    @Test func `every condition of a purge is written, whatever its text is`() throws {
+        let rows: [(SelectionKey, String)] = [
+            (.url, "http://a.example/a%22?b=1&c=\u{27}"), (.prefix, "http://a.example/p\n"), (.host, "*.a.example"),
+            (.tag, "t\u{0}\"g"),
+            (.type, "text/*"), (.zone, "big"), (.storage, "permanent"), (.olderThan, "90"),
+        ]
+        #expect(Set(rows.map(\.0)) == Set(SelectionKey.allCases))
+        var all = Selection()
+        for (key, text) in rows {
+            var one = Selection()
+            try one.set(key, text)
+            try all.set(key, text)
+            for kind in [PurgeRequest.Kind.hard, .soft] {
+                let request = PurgeRequest(one, kind: kind)
+                #expect(try purgeRequest(body: request.json, contentType: "application/json") == request, "\(key)")
+            }
+        }
+        #expect(try purgeRequest(body: PurgeRequest(all).json, contentType: "application/json").selection == all)
+    }
+
     static let wrong: [(body: String, type: String?, says: String)] = [
         ("", nil, "give at least one"), ("{}", nil, "give at least one"), (#"{"all":false}"#, nil, "give at least one"),
         (#"{"soft":true}"#, nil, "give at least one"), ("all=yes&host=x", nil, "cannot be combined"),

@@ -24,7 +24,7 @@ struct ConfigurationErrorTests {
         (
             "- a",
             [
-                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
+                "1: found a list, expected the keys listen, workers, recipes, routes, origins, cookie_jars, credentials, admin, cache, fleet, access, learn, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits"
             ]
         ),
         (

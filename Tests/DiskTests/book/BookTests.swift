@@ -26,6 +26,19 @@ struct BookTests {
         #expect(again.fileBytes == UInt64(place.contents().count) + lockBytes(place))
     }
 
+    @Test func `a note replaces the one with its name, and is there after the book is opened again`() throws {
+        let place = BookPlace()
+        let book = try place.open()
+        #expect(try book.note("a") == nil)
+        try book.commit([.note(name: "a", [1, 2]), .note(name: "b", []), .put(.sample(1, "http://example.org/"))])
+        try book.commit([.note(name: "a", [3]), .note(name: "a", [4, 5, 6])])
+        #expect(try book.note("a") == [4, 5, 6] && book.note("b") == [])
+        book.close()
+        let again = try place.open()
+        #expect(try again.note("a") == [4, 5, 6] && again.note("b") == [] && again.note("c") == nil)
+        #expect(try loaded(again).count == 1 && again.objectCount == 1)
+    }
+
     @Test func `removing takes the entry, its tags and its renewed head`() throws {
         let place = BookPlace()
         let book = try place.open()

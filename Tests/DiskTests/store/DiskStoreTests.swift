@@ -27,6 +27,18 @@ struct DiskStoreTests {
         #expect(store.statistics.storedObjects == 10)
     }
 
+    @Test func `a note outlives a restart, and a store that was closed keeps none`() throws {
+        let store = try room.open()
+        #expect(store.note("a") == nil)
+        #expect(store.keep([1, 2, 3], as: "a") && store.note("a") == [1, 2, 3])
+        #expect(store.put("http://a.example/1", [1]) != nil && store.flush())
+        store.close()
+        let again = try room.open()
+        defer { again.close() }
+        #expect(again.note("a") == [1, 2, 3] && again.note("b") == nil)
+        #expect(try again.get("http://a.example/1")?.1 == [1])
+    }
+
     @Test func `a store that was closed keeps no file open`() throws {
         let calls = FaultyCalls()
         let store = try room.open(calls: calls)

@@ -75,7 +75,7 @@ struct RenderingTests {
     }
 
     @Test(arguments: [
-        "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+        "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "fleet", "next-proxies",
         "shared-lab", "listeners",
         "packages-read", "source-read", "model-api",
     ])

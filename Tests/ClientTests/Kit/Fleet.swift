@@ -1,0 +1,268 @@
+import EventLoop
+import Foundation
+import Glibc
+import ProgramUnderTest
+import Testing
+
+/// Several proxies that share one Redis, and their origin.
+struct Fleet: Sendable {
+    let place: Workplace
+    let redis: RedisServer
+    let origin: FleetOrigin
+    let nodes: [Larder]
+    private let plans: [Plan]
+
+    /// How a node is started.
+    struct Plan: Sendable {
+        /// `fleet` of the configuration without the name of the node. PORT is that of the Redis.
+        var fleet = "redis: { url: \"redis://127.0.0.1:PORT/0\" }, secret_file: SECRET"
+        /// `cache` of the configuration. DIRECTORY is one of the node.
+        var cache = "memory: 64MiB, disk: { size: 0 }"
+    }
+
+    static let isInstalled = installed("curl") != nil && RedisServer.isInstalled
+
+    static func with(
+        _ plans: [Plan] = [Plan(), Plan(), Plan()], redis words: [String] = [], _ body: (Fleet) async throws -> Void
+    ) async throws {
+        try await Workplace.with { place in
+            let redis = try await RedisServer.start(in: place, words)
+            try await with(plans, in: place, redis, body)
+        }
+    }
+
+    static func with(
+        _ plans: [Plan] = [Plan(), Plan(), Plan()], in place: Workplace, _ redis: RedisServer, awaits: Bool = true,
+        _ body: (Fleet) async throws -> Void
+    ) async throws {
+        try place.write("secret", "\(String(repeating: "0123456789abcdef", count: 4))\n".utf8)
+        let content = FleetOrigin()
+        try await ScriptedOrigin.with({ content.answer($0, $1) }) { origin in
+            content.url.withLock { $0 = origin.url }
+            var nodes: [Larder] = []
+            for (index, plan) in plans.enumerated() { nodes.append(try await start(plan, index, in: place, redis)) }
+            let fleet = Fleet(place: place, redis: redis, origin: content, nodes: nodes, plans: plans)
+            if awaits { for node in nodes { try await fleet.awaitFollowing(node) } }
+            try await body(fleet)
+        }
+    }
+
+    private static func start(
+        _ plan: Plan, _ index: Int, in place: Workplace, _ redis: RedisServer
+    ) async throws -> Larder {
+        let name = "node-\(index + 1)"
+        let adminPort = FreePort.take()
+        let fleet = plan.fleet.replacingOccurrences(of: "PORT", with: "\(redis.port)")
+            .replacingOccurrences(of: "SECRET", with: place.path("secret"))
+        let cache = plan.cache.replacingOccurrences(of: "DIRECTORY", with: place.path(name))
+        let text = """
+            listen: [ { address: 127.0.0.1:0 } ]
+            admin: { address: 127.0.0.1:\(adminPort), socket: \(place.path("\(name).sock")) }
+            cache: { \(cache) }
+            fleet: { \(fleet), node: { name: \(name) } }
+            log: { access: \(place.path("\(name).jsonl")), level: info }
+            \(Larder.openLoopback)
+
+            """
+        return try await Larder.start(in: place, text: text, adminPort: adminPort, file: "\(name).yaml")
+    }
+
+    /// Starts a node again that has ended.
+    func restarted(_ index: Int) async throws -> Larder {
+        let node = try await Fleet.start(plans[index], index, in: place, redis)
+        return node
+    }
+
+    // MARK: what nodes say
+
+    /// A member of `fleet` of `larder stats --json`.
+    func figure(_ name: String, of node: Larder) async throws -> Int {
+        let value = try await figures(of: node)[name]
+        if let flag = value as? Bool { return flag ? 1 : 0 }
+        return try #require(value as? Int, "no \(name)")
+    }
+
+    func figures(of node: Larder) async throws -> [String: Any] {
+        let output = try await node.command("stats", "--json")
+        let all = try #require(
+            try JSONSerialization.jsonObject(with: Data(output.out.utf8)) as? [String: Any], "\(output)")
+        return try #require(all["fleet"] as? [String: Any])
+    }
+
+    func awaitFollowing(_ node: Larder) async throws {
+        try await eventually("the node follows; it said: \(node.child.errors)", within: .seconds(60)) {
+            try await figure("following", of: node) == 1
+        }
+    }
+
+    /// Waits for a figure of a node.
+    func awaitFigure(_ name: String, of node: Larder, atLeast count: Int) async throws {
+        try await eventually("\(name) is \(count); it said: \(node.child.errors)", within: .seconds(60)) {
+            try await figure(name, of: node) >= count
+        }
+    }
+
+    // MARK: requests
+
+    /// Asks a node, and compares the body with that of the origin.
+    ///
+    /// - Parameter versions: those that the body may have. Nil: the present one.
+    @discardableResult
+    func get(
+        _ path: String, _ node: Larder, _ words: [String] = [], value: String = "", versions: ClosedRange<Int>? = nil
+    ) async throws -> Workplace.Reply {
+        let allowed = versions ?? origin.version(path)...origin.version(path)
+        let reply = try await place.curl(words + [url(path)], through: node)
+        #expect(reply.exit == 0, "\(path): \(reply)")
+        let isRight = allowed.contains { FleetOrigin.body(path, $0, value) == reply.body }
+        #expect(isRight, "\(path): a wrong body of \(reply.body.count) bytes: \(reply.heads) \(reply.text.prefix(100))")
+        return reply
+    }
+
+    func url(_ path: String) -> String { origin.url.withLock { $0 } + path }
+
+    /// The answer of the second node to HEAD for what the first one has stored.
+    func head(_ path: String) async throws -> Workplace.Reply {
+        for _ in 0..<30 {
+            let own = origin.fresh(path)
+            try await store(own)
+            let reply = try await place.curl("-I", url(own), through: nodes[1])
+            #expect(reply.status == 200, "\(reply)")
+            if isShared(reply) { return reply }
+        }
+        throw Missing(description: "HEAD of \(path) was never shared")
+    }
+
+    func isShared(_ reply: Workplace.Reply) -> Bool { reply.isHit && reply.cacheStatus.contains("detail=shared") }
+
+    /// Has one node store a response and another one ask for it, with a new path each time, until it came from the first one: a look-up that takes
+    /// longer than 20 ms is a miss, and machines may be busy.
+    @discardableResult
+    func share(
+        _ path: String, from one: Int = 0, to other: Int = 1, _ words: [String] = [], value: String = "",
+        asking: [String]? = nil
+    ) async throws -> (path: String, reply: Workplace.Reply) {
+        var last: Workplace.Reply?
+        for _ in 0..<30 {
+            let own = origin.fresh(path)
+            try await store(own, on: one, words, value: value)
+            let reply = try await get(own, nodes[other], asking ?? words, value: value)
+            if isShared(reply) { return (own, reply) }
+            last = reply
+        }
+        throw Missing(
+            description:
+                "\(path) was never shared: \(last.map { "\($0)" } ?? ""); \(try await figures(of: nodes[other])); \(nodes[other].child.errors)"
+        )
+    }
+
+    /// Has a node store a response, and waits until it is in the Redis.
+    func store(_ path: String, on index: Int = 0, _ words: [String] = [], value: String = "") async throws {
+        let before = try await figure("writes", of: nodes[index])
+        try await get(path, nodes[index], words, value: value)
+        try await awaitFigure("writes", of: nodes[index], atLeast: before + 1)
+    }
+
+    /// Purges on a node.
+    /// - Returns: what the command prints.
+    func purge(_ index: Int, _ words: [String]) async throws -> String {
+        let node = nodes[index]
+        let output = try await place.run(Larder.executable, ["purge"] + words + ["--config", node.configuration])
+        #expect(output.status == 0, "\(output)")
+        return output.out
+    }
+}
+
+/// An origin whose bodies say what they are: `/LENGTH/NAME?KEYS` has a body of that length, with the path and a version that the test raises.
+///
+/// | key | means |
+/// |---|---|
+/// | `cc` | Cache-Control; `,` is written as it is |
+/// | `status` | another status |
+/// | `vary` | the name of a field. Its value is in the body |
+/// | `etag` | there is an entity tag, and requests with it get 304 |
+/// | `tag` | Surrogate-Key |
+/// | `type` | Content-Type |
+final class FleetOrigin: Sendable {
+    let url = Locked("")
+    private let versions = Locked<[String: Int]>([:])
+    private let serial = Locked(0)
+    /// The heads of all requests.
+    let heads = Locked<[String]>([])
+
+    func version(_ path: String) -> Int { versions.withLock { $0[path] ?? 1 } }
+    func bump(_ path: String) { versions.withLock { $0[path, default: 1] += 1 } }
+
+    /// A path with the same keys that nobody has asked for.
+    func fresh(_ path: String) -> String {
+        let number = serial.withLock {
+            $0 += 1
+            return $0
+        }
+        return path + (path.contains("?") ? "&" : "?") + "n=\(number)"
+    }
+
+    func asked(_ path: String) -> [String] { heads.withLock { $0.filter { $0.contains("\(path) HTTP/") } } }
+
+    static func body(_ path: String, _ version: Int, _ value: String = "") -> [UInt8] {
+        let count = path.split(separator: "/").first.flatMap { Int($0) } ?? 0
+        let line = Array("\(path) version=\(version) value=\(value)\n".utf8)
+        var body: [UInt8] = []
+        body.reserveCapacity(count + line.count)
+        var number = 0
+        while body.count < count {
+            body += line
+            body += Array("\(number)\n".utf8)
+            number += 1
+        }
+        return Array(body.prefix(count))
+    }
+
+    func answer(_ head: String, _ connection: ScriptedConnection) {
+        heads.withLock { $0.append(head) }
+        let lines = head.components(separatedBy: "\r\n")
+        let words = lines[0].split(separator: " ").map(String.init)
+        guard words.count == 3 else { return }
+        let path = words[1].hasPrefix("http") ? String(words[1].dropFirst(url.withLock { $0 }.count)) : words[1]
+        var keys: [String: String] = [:]
+        for pair in path.split(separator: "?").dropFirst().joined().split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            keys[parts[0]] = parts.count == 2 ? parts[1] : ""
+        }
+        func field(_ name: String) -> String {
+            lines.first { $0.lowercased().hasPrefix(name.lowercased() + ": ") }
+                .map { String($0.dropFirst(name.count + 2)) } ?? ""
+        }
+        guard words[0] == "GET" || words[0] == "HEAD" else {
+            bump(path)
+            connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            return
+        }
+        let version = version(path)
+        let tag = "\"\(path.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFFFF })-\(version)\""
+        var fields =
+            "Date: \(ScriptedOrigin.now)\r\nConnection: close\r\nCache-Control: \(keys["cc"] ?? "max-age=600")\r\n"
+        if keys["etag"] != nil { fields += "ETag: \(tag)\r\n" }
+        if let name = keys["vary"] { fields += "Vary: \(name)\r\n" }
+        if let tag = keys["tag"] { fields += "Surrogate-Key: \(tag)\r\n" }
+        fields += "Content-Type: \(keys["type"] ?? "text/plain")\r\n"
+        if keys["etag"] != nil, field("If-None-Match") == tag {
+            connection.send("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n")
+            return
+        }
+        let body = FleetOrigin.body(path, version, keys["vary"].map(field) ?? "")
+        connection.send("HTTP/1.1 \(keys["status"] ?? "200") X\r\n\(fields)Content-Length: \(body.count)\r\n\r\n")
+        if words[0] == "GET" { connection.send(body) }
+    }
+}
+
+extension ScriptedOrigin {
+    /// The time as `Date` has it.
+    static var now: String {
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(identifier: "GMT")
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return format.string(from: Date())
+    }
+}

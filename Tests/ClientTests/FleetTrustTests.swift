@@ -112,7 +112,9 @@ struct FleetTrustTests {
     }
 }
 
-@Suite("A fleet: the Redis fails", .enabled(if: Fleet.isInstalled, "packages curl, redis-server"))
+@Suite(
+    "A fleet: the Redis fails",
+    .enabled(if: Fleet.isInstalled && Nginx.isInstalled, "packages curl, redis-server, nginx-light"))
 struct FleetFailureTests {
     /// Clients see nothing of it: every node answers what it has and what it has not.
     private func serves(_ fleet: Fleet) async throws {
@@ -214,13 +216,8 @@ struct FleetFailureTests {
     @Test(arguments: ["password", "permissions", "HTTP", "silence"])
     func `what answers does not let the nodes in, or is something else`(_ what: String) async throws {
         try await Workplace.with { place in
-            try await ScriptedOrigin.with({ _, connection in
-                if what == "HTTP" {
-                    connection.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-                } else {
-                    _ = connection.receive(1)
-                }
-            }) { server in
+            // It waits for the end of a head, which no command has.
+            try await ScriptedOrigin.with({ _, _ in }) { server in
                 let words = what == "password" ? ["--requirepass", "sesame"] : []
                 var redis = try await RedisServer.start(
                     in: place, words, access: what == "password" ? ["--no-auth-warning", "-a", "sesame"] : [])
@@ -229,7 +226,8 @@ struct FleetFailureTests {
                         "ACL", "SETUSER", "default", "reset", "on", "nopass", "~larder:1:*", "+@all", "-xread")
                 }
                 if what == "HTTP" || what == "silence" {
-                    redis = RedisServer(place: place, child: redis.child, port: server.port, access: [])
+                    let port = what == "HTTP" ? try await Nginx.start(in: place).port : server.port
+                    redis = RedisServer(place: place, child: redis.child, port: port, access: [])
                 }
                 try await Fleet.with([Fleet.Plan(), Fleet.Plan()], in: place, redis, awaits: false) {
                     (fleet: Fleet) async throws -> Void in
@@ -244,6 +242,8 @@ struct FleetFailureTests {
                     try await serves(fleet)
                     #expect(try await fleet.figure("hits", of: fleet.nodes[0]) == 0)
                     #expect(try await fleet.figure("following", of: fleet.nodes[0]) == 0)
+                    let failure = try await fleet.figures(of: fleet.nodes[0])["failure"] as? String
+                    #expect(failure?.contains(text) == true, "\(failure ?? "")")
                 }
             }
         }

@@ -74,7 +74,7 @@ extension Statistics {
             node = figures.node
             server = figures.server
             serverVersion = figures.serverVersion
-            failure = figures.lastFailure
+            failure = figures.lastFailure ?? figures.lastFeedFailure
             nodes = figures.nodes.map { node in
                 Node(
                     name: node.name, version: node.version, seenAt: node.seenAt,
@@ -175,6 +175,7 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         "server_version", unit: .text, shown: .detail, help: "Its version. Absent without a connection.",
         value: { .text($0.serverVersion) }),
     Figure(
-        "failure", unit: .text, shown: .detail, help: "Why there is no connection. Absent if there is one.",
+        "failure", unit: .text, shown: .detail,
+        help: "Why there is no connection, or why purges cannot be followed. Absent if all is well.",
         value: { .text($0.failure) }),
 ]

@@ -257,7 +257,8 @@ extension FleetNode {
         announcements.append(announcement)
         if announcements.count > FleetNode.announcementsMax {
             hasForgottenRemovals = true
-            announcements.removeFirst().then?(spread(applied: 1, because: "too many purges wait"))
+            // The first one may be under way.
+            announcements.remove(at: 1).then?(spread(applied: 1, because: "too many purges wait"))
         }
         guard link.isOpen else {
             return answerAnnouncements(because: figures.withLock { $0.lastFailure } ?? "there is no connection yet")
@@ -374,6 +375,15 @@ extension FleetNode {
                 if age <= FleetNode.nodeLifetime, let node = FleetFigures.Node(name, value) { nodes.append(node) }
             }
             lookForNamesake(among: nodes)
+            // The server may have lost the list, or a node may be slower to come back to it than this one. It counts, and has applied nothing.
+            for (name, seen) in sightings where known[name] == nil {
+                guard now.duration(since: seen.since) <= FleetNode.nodeLifetime,
+                    var node = FleetFigures.Node(name, seen.value)
+                else { continue }
+                known[name] = seen
+                node.position = .zero
+                nodes.append(node)
+            }
             sightings = known
             figures.withLock { $0.nodes = nodes.sorted { $0.name < $1.name } }
             then()

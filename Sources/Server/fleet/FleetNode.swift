@@ -111,8 +111,9 @@ final class FleetNode {
 
     private func beat() {
         loop.timers.schedule(clock, after: FleetNode.beat)
-        register()
+        // In this order: what another node has written under the name of this one is seen before it is written over.
         lookForNodes()
+        register()
         // The server has refused them, or has not answered.
         sendRemovals()
         sendAnnouncements()
@@ -132,6 +133,8 @@ final class FleetNode {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
         link.isOfUse()
+        // The others may need a moment to come back.
+        for name in sightings.keys { sightings[name]?.since = loop.now }
         sendRemovals()
         sendAnnouncements()
         register()

@@ -143,24 +143,38 @@ struct Fleet: Sendable {
         asking: [String]? = nil
     ) async throws -> (path: String, reply: Workplace.Reply) {
         var last: Workplace.Reply?
-        for _ in 0..<30 {
+        return try await eventually(
+            "\(path) is shared: \(last.map { "\($0)" } ?? "") \(nodes[other].child.errors)", within: .seconds(90)
+        ) {
             let own = origin.fresh(path)
-            try await store(own, on: one, words, value: value)
+            guard try await offer(own, on: one, words, value: value) else { return nil }
             let reply = try await get(own, nodes[other], asking ?? words, value: value)
-            if isShared(reply) { return (own, reply) }
             last = reply
+            return isShared(reply) ? (own, reply) : nil
         }
-        throw Missing(
-            description:
-                "\(path) was never shared: \(last.map { "\($0)" } ?? ""); \(try await figures(of: nodes[other])); \(nodes[other].child.errors)"
-        )
     }
 
     /// Has a node store a response, and waits until it is in the Redis.
     func store(_ path: String, on index: Int = 0, _ words: [String] = [], value: String = "") async throws {
-        let before = try await figure("writes", of: nodes[index])
-        try await get(path, nodes[index], words, value: value)
-        try await awaitFigure("writes", of: nodes[index], atLeast: before + 1)
+        let isThere = try await offer(path, on: index, words, value: value)
+        #expect(isThere, "\(path): \(nodes[index].child.errors)")
+    }
+
+    /// Has a node store a response. Returns whether it is in the Redis.
+    private func offer(_ path: String, on index: Int, _ words: [String], value: String) async throws -> Bool {
+        let node = nodes[index]
+        func counts() async throws -> (written: Int, lost: Int) {
+            let figures = try await figures(of: node)
+            func count(_ name: String) -> Int { figures[name] as? Int ?? 0 }
+            return (count("writes"), count("writes_dropped") + count("writes_refused"))
+        }
+        let before = try await counts()
+        try await get(path, node, words, value: value)
+        return try await eventually("\(path) is written: \(node.child.errors)", within: .seconds(60)) {
+            let now = try await counts()
+            if now.written > before.written { return true }
+            return now.lost > before.lost ? false : nil
+        }
     }
 
     /// Purges on a node.

@@ -75,6 +75,15 @@ package struct ConfigurationReading {
         } catch { reject(error) }
     }
 
+    /// Reads the files of `fleet`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
+    package mutating func checkFleet() {
+        guard let configuration else { return }
+        let fleet = configuration.fleet
+        guard [fleet.secretFile, fleet.passwordFile, fleet.authorityFile].allSatisfy({ $0.map(fileExists) ?? true })
+        else { return }
+        do throws(ProvisioningFault) { _ = try readFleet(configuration) } catch { reject(error) }
+    }
+
     /// Reads the files that access rules name, and adds what is wrong with them.
     package mutating func checkLists() {
         guard let access = configuration?.access else { return }

@@ -18,6 +18,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     reading.checkInterception()
     reading.checkOriginTLS()
     reading.checkAuthentication()
+    reading.checkFleet()
     reading.checkRoutes(fetchPAC)
     reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {

@@ -112,12 +112,12 @@ extension Configuration {
     fileprivate var hasSecrets: Bool {
         intercept.isOn || access.authentication.isConfigured || listen.contains { $0.tls != nil }
             || !credentials.isEmpty
-            || !cookieJars.isEmpty
+            || !cookieJars.isEmpty || fleet.redis != nil
             || origins.contains { $0.tls?.identity != nil }
     }
 }
 
-/// Keeps the authority's key, what clients log in with, the secrets of `credentials` and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
+/// Keeps the authority's key, what clients log in with, the secrets of `credentials` and of `fleet`, and the cookies of `cookie_jars` from core dumps and from other processes of the same user.
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
     console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")

@@ -314,7 +314,7 @@ struct FleetLogInTests {
             try await redis.ask(["ACL", "SETUSER", "larder"] + line)
             try place.write("password", "sesame\n".utf8)
             let tls =
-                "redis: { url: \"rediss://larder@127.0.0.1:PORT\", password_file: \(place.path("password")), ca_file: \(authority.certificate) }, secret_file: SECRET"
+                "redis: { url: \"rediss://larder@127.0.0.1:PORT/3\", password_file: \(place.path("password")), ca_file: \(authority.certificate) }, secret_file: SECRET"
             let plan = Fleet.Plan(fleet: tls)
             try await Fleet.with([plan, plan], in: place, redis) { (fleet: Fleet) async throws -> Void in
                 try await fleet.share("/100/a")

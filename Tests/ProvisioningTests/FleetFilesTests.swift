@@ -70,4 +70,24 @@ struct FleetFilesTests {
             try fault("rediss://r", secret: Self.secret, authorities: "no PEM")?.hasPrefix("fleet.redis.ca_file: ")
                 == true)
     }
+
+    @Test func `check says what is wrong with files, and nothing of those of another machine`() throws {
+        try with { path in
+            func errors() -> [String] {
+                let text = "workers: 1\nfleet:\n  redis: { url: redis://r }\n  secret_file: \(path)/secret\n"
+                var reading = readConfiguration(text: Array(text.utf8), name: "x.yaml")
+                reading.checkFleet()
+                #expect((reading.configuration == nil) == !reading.errors.isEmpty)
+                return reading.errors.map { "\($0)".replacingOccurrences(of: path, with: "DIR") }
+            }
+            #expect(errors() == [])
+            try "short".write(toFile: "\(path)/secret", atomically: false, encoding: .utf8)
+            #expect(
+                errors() == [
+                    "x.yaml:4: fleet.secret_file: DIR/secret: its first line has 5 bytes and not 32 or more; openssl rand -hex 32 makes one"
+                ])
+            try Self.secret.write(toFile: "\(path)/secret", atomically: false, encoding: .utf8)
+            #expect(errors() == [])
+        }
+    }
 }

@@ -20,6 +20,8 @@ struct SharedWrite: Sendable {
 /// At most 64 writes wait, and 8 are under way. More are dropped: a response that is not shared is a miss elsewhere.
 extension FleetNode {
     private static let underWayMax = 8
+    /// No write begins while so many bytes are under way: a read waits behind them, and has 20 ms.
+    private static let bytesUnderWayMax = 256 << 10
     /// How long the server may take for one command of a write.
     private static let wait = Duration.seconds(2)
     private static let pauseAfterRefusal = Duration.seconds(1)
@@ -46,7 +48,9 @@ extension FleetNode {
     }
 
     private func writeNext() {
-        while writesUnderWay < FleetNode.underWayMax, let write = waitingWrites.next() { perform(write) }
+        while writesUnderWay < FleetNode.underWayMax, bytesUnderWay < FleetNode.bytesUnderWayMax,
+            let write = waitingWrites.next()
+        { perform(write) }
     }
 
     private func perform(_ write: SharedWrite) {
@@ -58,6 +62,7 @@ extension FleetNode {
                 storedAt: record.storedAt, expiresAt: record.expiresAt, now: loop.wallSeconds, grace: write.grace)
         else { return }
         writesUnderWay += 1
+        bytesUnderWay += record.bodyLength
         let (head, parts) = record.encode(hash: terms.hash)
         let name = SharedKeys.record(zone: write.zone, key: write.record.keyBytes, hash: terms.hash)
         let expiry = Array("\(seconds)".utf8)
@@ -101,6 +106,7 @@ extension FleetNode {
 
     private func written(bytes: Int, _ refusal: String?) {
         writesUnderWay -= 1
+        bytesUnderWay -= bytes
         figures.withLock { figures in
             if let refusal {
                 figures.writesRefused[refusal, default: 0] += 1

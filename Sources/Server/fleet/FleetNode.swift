@@ -26,6 +26,8 @@ final class FleetNode {
     // Writes (FleetNode+Writing.swift)
     var waitingWrites = WaitingWrites<SharedWrite>()
     var writesUnderWay = 0
+    /// Of their bodies.
+    var bytesUnderWay = 0
     /// No write begins before this time, because the server refused one.
     var writesPausedUntil: MonotonicTime?
     /// The names of responses that were removed here and perhaps are in Redis.

@@ -17,6 +17,19 @@ package func renderStatisticsManual() -> String {
     text +=
         heading(3, "Disk tier", "`disk` in those of `zones` that have one")
         + table(of: diskFigures, prefix: "disk_", by: "zone")
+    text +=
+        heading(3, "Nodes of the fleet", "each of `fleet_nodes`: those that this node knows of, itself included")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`name`", "The name of the node."],
+                ["`version`", "Its release."],
+                ["`seen_at`", "When it said so, by its own clock."],
+                [
+                    "`position`",
+                    "Up to which entry of the stream of purges it has applied them. `0-0` before the first one.",
+                ],
+            ])
     text += heading(3, "Workers", "each of `workers`, beside its `number`")
     text += table(of: workerFigures, prefix: "worker_", by: "worker")
     text +=

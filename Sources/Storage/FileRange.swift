@@ -1,3 +1,6 @@
+internal import CLarder
+internal import Glibc
+
 /// Bytes of a file that sendfile(2) can send without waiting. They never change, as long as anybody may still read them: neither while this
 /// value lives, nor while the kernel sends them.
 package struct FileRange {
@@ -15,6 +18,9 @@ package struct FileRange {
         self.count = count
         self.owner = owner
     }
+
+    /// Whether the page cache has all of it. False where the kernel cannot tell.
+    package var isCached: Bool { clarder_is_cached(descriptor, off_t(offset), off_t(count)) == 1 }
 
     /// The bytes from the `start`th on, `limit` at most. Nil if there are none.
     package func suffix(from start: Int, limit: Int) -> FileRange? {

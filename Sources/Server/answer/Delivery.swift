@@ -125,10 +125,13 @@ final class Delivery {
         return true
     }
 
-    /// The next bytes from the file that is kept, `limit` at most, if the body has left its place in the store.
+    /// The next bytes from the file that is kept, `limit` at most, if the body has left its place in the store. Nil if they are no longer in the page
+    /// cache: what is read again has to be verified, and the store has forgotten how.
     func heldRange(limit: Int) -> FileRange? {
-        guard let heldFile, !mustCopy, body.hasLeftItsPlace else { return nil }
-        return heldFile.range.suffix(from: offset - heldFile.start, limit: limit)
+        guard let heldFile, !mustCopy, body.hasLeftItsPlace,
+            let range = heldFile.range.suffix(from: offset - heldFile.start, limit: limit), range.isCached
+        else { return nil }
+        return range
     }
 
     /// What to send next.

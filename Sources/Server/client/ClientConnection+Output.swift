@@ -187,19 +187,17 @@ extension ClientConnection {
                 unsafe body.vectors(from: delivery.offset, limit: limit, into: $0)
             }
         }
+        if let range = delivery.heldRange(limit: limit) { return send(range, of: delivery) }
         switch pieceFromDisk(delivery, limit: limit) {
         case .bytes(let piece):
             return unsafe send(limit, of: delivery) {
                 unsafe $0[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
                 return 1
             }
-        case .nothing:
-            if let range = delivery.heldRange(limit: limit) { return send(range, of: delivery) }
-            // Send what is queued first.
-            if unsentBytes > 0 { return writeQueued() }
-            return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
-        case .wouldBlock where unsentBytes > 0: return writeQueued()
+        // Send what is queued first.
+        case .wouldBlock where unsentBytes > 0, .nothing where unsentBytes > 0: return writeQueued()
         case .wouldBlock: return awaitDisk(delivery)
+        case .nothing: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
         }
     }
 

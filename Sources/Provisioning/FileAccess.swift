@@ -58,3 +58,17 @@ package func environmentVariable(_ name: String) -> String? {
     guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
     return unsafe String(cString: value)
 }
+
+/// The bytes of a file that a setting names.
+///
+/// - Parameter key: the setting.
+func contents(of path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
+    do throws(FileError) { return try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
+}
+
+/// The first line of a file that a setting names, without its end.
+func firstLine(_ path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
+    var line = try contents(of: path, key: key).prefix { $0 != UInt8(ascii: "\n") }
+    if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
+    return Array(line)
+}

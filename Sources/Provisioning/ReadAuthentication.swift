@@ -23,7 +23,7 @@ func readAuthentication(
         material.digestUsers = try readDigestUsers(path, settings.digest, key: "access.authentication.digest.users")
     }
     if let path = settings.groupsFile {
-        let (file, wrongLines) = GroupsFile.parse(try read(path, key: "access.authentication.groups"))
+        let (file, wrongLines) = GroupsFile.parse(try contents(of: path, key: "access.authentication.groups"))
         if let line = wrongLines.first {
             throw ProvisioningFault("access.authentication.groups", "\(path):line \(line): expected group: user user")
         }
@@ -92,7 +92,7 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
 }
 
 private func readUsers(_ path: String, key: String, allowsWeak: Bool) throws(ProvisioningFault) -> HtpasswdFile {
-    let (file, errors) = HtpasswdFile.parse(try read(path, key: key), allowsWeak: allowsWeak)
+    let (file, errors) = HtpasswdFile.parse(try contents(of: path, key: key), allowsWeak: allowsWeak)
     if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
     return file
 }
@@ -100,7 +100,7 @@ private func readUsers(_ path: String, key: String, allowsWeak: Bool) throws(Pro
 private func readDigestUsers(
     _ path: String, _ settings: DigestSettings, key: String
 ) throws(ProvisioningFault) -> DigestFile {
-    let (file, errors) = DigestFile.parse(try read(path, key: key), realm: settings.realm)
+    let (file, errors) = DigestFile.parse(try contents(of: path, key: key), realm: settings.realm)
     if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
     return file
 }
@@ -109,8 +109,7 @@ private func readDigestUsers(
 private func readDirectoryPassword(_ directory: DirectorySettings) throws(ProvisioningFault) -> Secret? {
     guard let path = directory.accountPasswordFile else { return nil }
     let key = "access.authentication.directory.password_file"
-    var line = try read(path, key: key).prefix { $0 != UInt8(ascii: "\n") }
-    if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
+    let line = try firstLine(path, key: key)
     // A bind without a password succeeds without proving anything (RFC 4513 §5.1.2).
     guard !line.isEmpty else { throw ProvisioningFault(key, "\(path): its first line is empty") }
     return Secret(line)
@@ -137,21 +136,17 @@ func checkDirectoryAuthorities(_ configuration: Configuration) throws(Provisioni
 
 private func readTokens(_ path: String) throws(ProvisioningFault) -> TokenFile {
     let key = "access.authentication.bearer.tokens"
-    let (file, errors) = TokenFile.parse(try read(path, key: key))
+    let (file, errors) = TokenFile.parse(try contents(of: path, key: key))
     if let first = errors.first { throw ProvisioningFault(key, "\(path): \(first)") }
     return file
 }
 
 private func readKeys(_ path: String) throws(ProvisioningFault) -> JSONWebKeySet {
     let key = "access.authentication.bearer.jwt.jwks"
-    let text = try read(path, key: key)
+    let text = try contents(of: path, key: key)
     do throws(KeySetFault) {
         return try JSONWebKeySet(parsing: text, allowsShared: true)
     } catch {
         throw ProvisioningFault(key, "\(path) cannot be used: \(error.text)")
     }
-}
-
-private func read(_ path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
-    do throws(FileError) { return try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
 }

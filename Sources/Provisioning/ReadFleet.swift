@@ -34,17 +34,6 @@ func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> Flee
     }
 }
 
-private func contents(of path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
-    do throws(FileError) { return try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
-}
-
-/// Without the end of the line.
-private func firstLine(_ path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
-    var line = try contents(of: path, key: key).prefix { $0 != UInt8(ascii: "\n") }
-    if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
-    return Array(line)
-}
-
 /// The name of this machine, as far as a node may be called so.
 private func machineName() -> String {
     var name = [CChar](repeating: 0, count: 256)

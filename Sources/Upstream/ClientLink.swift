@@ -300,17 +300,7 @@ final class ClientLink: TimedObject {
 
     private func waitForEvents(toWrite: Bool) {
         guard state == .exchanging else { return }
-        let toRead = !isPaused
-        if transport?.awaits(.read, toRead: toRead, toWrite: toWrite) == true {
-            readEvent.add()
-        } else {
-            readEvent.remove()
-        }
-        if transport?.awaits(.write, toRead: toRead, toWrite: toWrite) == true {
-            writeEvent.add()
-        } else {
-            writeEvent.remove()
-        }
+        transport?.wait(&readEvent, &writeEvent, toRead: !isPaused, toWrite: toWrite)
     }
 
     private func isReady() {

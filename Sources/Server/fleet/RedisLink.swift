@@ -335,16 +335,7 @@ enum RedisFailure: Error, Equatable {
     private func watch() {
         guard state != .closed, transport != nil else { return }
         let writes = sentBytes < output.count
-        if transport?.awaits(.read, toRead: true, toWrite: writes) == true {
-            readEvent.add()
-        } else {
-            readEvent.remove()
-        }
-        if transport?.awaits(.write, toRead: true, toWrite: writes) == true {
-            writeEvent.add()
-        } else {
-            writeEvent.remove()
-        }
+        transport?.wait(&readEvent, &writeEvent, toRead: true, toWrite: writes)
     }
 
     // MARK: the end

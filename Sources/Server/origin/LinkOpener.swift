@@ -279,16 +279,7 @@ final class LinkOpener: TimedObject {
         case .challenged(let challenges, let persists): return answer(challenges, persists: persists)
         case .waiting(let writes):
             // With TLS, each direction may wait for either event.
-            if transport!.awaits(.read, toRead: !writes, toWrite: writes) {
-                readEvent.add()
-            } else {
-                readEvent.remove()
-            }
-            if transport!.awaits(.write, toRead: !writes, toWrite: writes) {
-                writeEvent.add()
-            } else {
-                writeEvent.remove()
-            }
+            transport?.wait(&readEvent, &writeEvent, toRead: !writes, toWrite: writes)
             return nil
         }
     }

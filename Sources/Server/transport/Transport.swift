@@ -195,6 +195,12 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// Has both events of an owner wait for what it wants to do.
+    package func wait(_ read: inout IOEvent, _ write: inout IOEvent, toRead: Bool, toWrite: Bool) {
+        if awaits(.read, toRead: toRead, toWrite: toWrite) { read.add() } else { read.remove() }
+        if awaits(.write, toRead: toRead, toWrite: toWrite) { write.add() } else { write.remove() }
+    }
+
     /// Ties an event to the socket. The event must be cleared before the transport is destroyed.
     package func assign(
         _ event: inout IOEvent, on loop: EventLoop, _ kind: Readiness, _ callback: ReadinessCallback,

@@ -3,7 +3,6 @@ import Server
 extension Statistics {
     /// What a node has done for its fleet since it was started.
     package struct Fleet: Sendable, Equatable {
-        package var isConfigured = false
         package var isConnected = false
         package var isFollowing = false
         package var nodeCount: UInt64 = 0
@@ -50,7 +49,6 @@ extension Statistics {
         package init() {}
 
         init(_ figures: FleetFigures) {
-            isConfigured = true
             isConnected = figures.serverVersion != nil
             isFollowing = figures.isFollowing
             nodeCount = UInt64(figures.nodes.count)

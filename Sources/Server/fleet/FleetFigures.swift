@@ -12,7 +12,6 @@ package struct FleetFigures: Sendable {
     /// Why the purges of others cannot be followed. Nil if they are.
     package var lastFeedFailure: String?
     package var connections: UInt64 = 0
-    package var isCircuitOpen = false
     // Reads.
     package var hits: UInt64 = 0
     package var misses: UInt64 = 0

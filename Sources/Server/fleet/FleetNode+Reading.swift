@@ -57,10 +57,7 @@ extension FleetNode {
         case .failure: outcome = .failure(jitter: .random(in: 0...UInt64.max))
         }
         circuit.settle(permit, outcome, now: loop.now.nanoseconds)
-        figures.withLock {
-            $0.isCircuitOpen = circuit.isOpen
-            if case .failure(.late) = result { $0.late += 1 }
-        }
+        if case .failure(.late) = result { figures.withLock { $0.late += 1 } }
     }
 
     private func end(_ name: [UInt8], found count: Int) {

@@ -4,7 +4,7 @@ import Message
 import Redis
 import Storage
 
-/// A node of a fleet: everything that is done with Redis, on one thread. `Fleet` gives it jobs.
+/// A node of a fleet: everything that is done with Redis, on one thread. `FleetDesk` gives it jobs.
 ///
 /// There are two connections, because one of them waits for purges (`XREAD BLOCK`). Files beside this one hold the reads, the writes and the purges.
 final class FleetNode {

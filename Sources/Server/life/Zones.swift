@@ -79,8 +79,8 @@ package final class Zones: Sendable {
             defer { latest = position }
             return latest == nil
         }
-        guard isFirst, let worker = current.lazy.compactMap(\.tier.backStore).first else { return }
-        let isAccepted = worker.perform { [self] in
+        guard isFirst, let store = current.lazy.compactMap(\.tier.backStore).first else { return }
+        let isAccepted = store.perform { [self] in
             guard let position = latestPosition.withLock({ $0.take() }) else { return }
             for zone in current { _ = zone.tier.backStore?.keep(position, as: Zones.positionNote) }
         }

@@ -13,6 +13,9 @@ internal import Synchronization
     package let body: Body
     /// When the response was stored, in seconds of the wall clock. Zero if that is not known.
     package let insertedAt: Int64
+    /// Another node of a fleet has the response as its own. Copies have a queue of their own (`Shard`), and a small share of a full memory, however
+    /// much they are used.
+    package let isCopy: Bool
     /// Bytes of memory that a subclass has in addition (arrays, tables). They are charged with the response.
     private let heldBesides: Int
 
@@ -33,11 +36,13 @@ internal import Synchronization
     /// How many bytes of the budget it takes, without the body. Zero until it is inserted.
     final var charge = 0
 
-    enum Place: UInt8 { case nowhere, small, main }
+    enum Place: UInt8 { case nowhere, small, main, copies }
 
     package init(
-        key: StorageKey, keyBytes: [UInt8], head: [UInt8], body: Body, heldBesides: Int = 0, insertedAt: Int64 = 0
+        key: StorageKey, keyBytes: [UInt8], head: [UInt8], body: Body, heldBesides: Int = 0, insertedAt: Int64 = 0,
+        isCopy: Bool = false
     ) {
+        self.isCopy = isCopy
         self.key = key
         self.keyBytes = keyBytes
         self.head = head

@@ -47,6 +47,40 @@ struct EvictionTests {
         for name in row.gone { #expect(tier.lookup(name).isEmpty, "\(name) should have gone") }
     }
 
+    @Test func `copies of what other nodes keep take a twentieth of a full memory, however much they are used`() {
+        let tier = tier(records: 400)
+        for number in 0..<1000 {
+            tier.store("own\(number)", bytes: 1000)
+            // The owned ones are used as well: otherwise those of them that are new would go first.
+            for record in tier.lookup("own\(number)") { tier.touch(record) }
+        }
+        func count(_ name: String) -> Int { (0..<1000).count { !tier.lookup("\(name)\($0)").isEmpty } }
+        let full = count("own")
+        for round in 0..<3 {
+            for number in 0..<300 {
+                if tier.lookup("copy\(number)").isEmpty { tier.store("copy\(number)", bytes: 1000, isCopy: true) }
+                for record in tier.lookup("copy\(number)") { for _ in 0...round { tier.touch(record) } }
+            }
+        }
+        let (own, copies) = (count("own"), count("copy"))
+        #expect(full > 300 && own >= full * 94 / 100, "\(own) of \(full) are left, and there are \(copies) copies")
+        #expect((full / 40...full / 15).contains(copies), "\(copies) beside \(own)")
+    }
+
+    @Test func `copies fill a memory that nothing else needs, and a used copy outlives others`() {
+        let tier = tier(records: 40)
+        tier.store("used", bytes: 1000, isCopy: true)
+        for number in 0..<200 {
+            for record in tier.lookup("used") { tier.touch(record) }
+            tier.store("copy\(number)", bytes: 1000, isCopy: true)
+        }
+        #expect(!tier.lookup("used").isEmpty)
+        #expect((0..<200).count { !tier.lookup("copy\($0)").isEmpty } > 30)
+        // What was evicted leaves no ghost: it would displace what this node keeps.
+        tier.store("copy0", bytes: 1000, isCopy: true)
+        #expect(tier.lookup("copy0").first?.place == .copies)
+    }
+
     @Test func `uses saturate at three`() throws {
         let tier = tier(records: 10)
         let record = try #require(tier.store("a", bytes: 10))

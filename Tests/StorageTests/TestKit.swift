@@ -5,9 +5,11 @@ import Storage
 final class TestRecord: StoredRecord, @unchecked Sendable {
     let variant: String
 
-    init(_ name: String, variant: String = "", body: Body) {
+    init(_ name: String, variant: String = "", body: Body, isCopy: Bool = false) {
         self.variant = variant
-        super.init(key: storageKey(name), keyBytes: Array(name.utf8), head: Array("head of \(name)".utf8), body: body)
+        super.init(
+            key: storageKey(name), keyBytes: Array(name.utf8), head: Array("head of \(name)".utf8), body: body,
+            isCopy: isCopy)
     }
 
     override func replaces(_ other: StoredRecord) -> Bool { (other as? TestRecord)?.variant == variant }
@@ -57,10 +59,10 @@ extension MemoryTier {
 
     /// Stores a complete response; nil where there was no room.
     @discardableResult
-    func store(_ name: String, variant: String = "", bytes count: Int) -> TestRecord? {
+    func store(_ name: String, variant: String = "", bytes count: Int, isCopy: Bool = false) -> TestRecord? {
         guard let body = makeBody(expectedLength: count), body.append(pattern(0..<count)) == .appended, body.finish()
         else { return nil }
-        let record = TestRecord(name, variant: variant, body: body)
+        let record = TestRecord(name, variant: variant, body: body, isCopy: isCopy)
         return insert(record) ? record : nil
     }
 }

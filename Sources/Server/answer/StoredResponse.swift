@@ -57,20 +57,21 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package convenience init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
         codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
-        compressedCopy: CompressedCopy? = nil, trailers: TransientTrailers? = nil
+        compressedCopy: CompressedCopy? = nil, trailers: TransientTrailers? = nil, isCopy: Bool = false
     ) {
         self.init(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
             codingVariant: codingVariant, coding: CodingTerms(cached, fields: fields, uri: keyBytes),
             undecodableMark: nil, body: body, contentLength: contentLength, storage: storage,
-            compressedCopy: compressedCopy, trailers: trailers)
+            compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
     }
 
     /// - Parameter undecodableMark: the mark of another stored response with the same body; nil for a new body.
     private init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
         codingVariant: CodingVariant?, coding: CodingTerms, undecodableMark: UndecodableMark?, body: Body,
-        contentLength: Int?, storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?
+        contentLength: Int?, storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?,
+        isCopy: Bool
     ) {
         self.compressedCopy = compressedCopy
         self.storage = storage
@@ -89,7 +90,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         super.init(
             key: key, keyBytes: keyBytes,
             head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
-            body: body, heldBesides: StoredResponse.heldBytes(fields))
+            body: body, heldBesides: StoredResponse.heldBytes(fields), isCopy: isCopy)
     }
 
     /// The array of a request may have much more room than its key needs.
@@ -116,7 +117,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
             codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
             contentLength: contentLength, storage: request.storage(handling),
-            compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers)
+            compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
+            isCopy: request.isCopy(handling))
     }
 
     /// Heads up to so many bytes fit the worker's output buffer, which the short path uses.
@@ -168,7 +170,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             codingVariant: codingVariant, coding: coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
             undecodableMark: undecodableMark, body: body,
             contentLength: body.isComplete ? body.length : body.expectedLength, storage: storage,
-            compressedCopy: compressedCopy, trailers: trailers)
+            compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
     }
 
     /// The response marked so that it must be validated before it is served again (a soft purge).

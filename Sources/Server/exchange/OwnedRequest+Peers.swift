@@ -31,10 +31,11 @@ extension OwnedRequest {
         }
     }
 
-    /// Whether another node may have the response, and may be told of the request: whoever asks gets the same, and it can be stored.
+    /// Whether another node may have the response, and may be told of the request: whoever asks gets the same, and it can be stored beyond
+    /// this process.
     func isForFleet(_ snapshot: Snapshot) -> Bool {
         guard method == .get, !hasBody, destination != nil, !cache.overridesMethod, !cache.directives.noStore,
-            !isUpgrade, !snapshot.isBuiltIn(self)
+            !isUpgrade, handling.storage == .permanent, !snapshot.isBuiltIn(self)
         else { return false }
         return !isPersonal && !handling.use.contains(.noWrite) && collapses(snapshot) && folded == nil
             && releaseRule == nil && !asksForOriginState

@@ -272,8 +272,11 @@ final class OwnedRequest: ReceivedRequest {
 
     /// Where a response that is handled so is kept.
     func storage(_ handling: CacheHandling) -> StoragePolicy {
-        isOwnedElsewhere && handling.storage == .permanent ? .session : handling.storage
+        isCopy(handling) ? .session : handling.storage
     }
+
+    /// Whether a response that is handled so is a copy of what another node keeps.
+    func isCopy(_ handling: CacheHandling) -> Bool { isOwnedElsewhere && handling.storage == .permanent }
 
     /// The handling of a stored response.
     func handling(of record: StoredResponse, by snapshot: Snapshot) -> CacheHandling {

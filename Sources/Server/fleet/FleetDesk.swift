@@ -108,10 +108,8 @@ package final class FleetDesk: Sendable {
     }
 
     /// Offers a response to the other nodes.
-    ///
-    /// - Parameter isOwnedElsewhere: it is kept in memory alone because another node owns it.
-    func write(_ record: StoredResponse, of zone: Zone, isOwnedElsewhere: Bool = false) {
-        guard FleetDesk.isShareable(record.keyBytes), record.storage == .permanent || isOwnedElsewhere,
+    func write(_ record: StoredResponse, of zone: Zone) {
+        guard FleetDesk.isShareable(record.keyBytes), record.storage == .permanent || record.isCopy,
             record.body.isComplete,
             record.body.isResident, record.body.length <= SharedRecord.bodyBytesMax
         else { return }

@@ -221,7 +221,7 @@ extension Fetch {
     private func share(_ record: StoredResponse) {
         // The node that it came from has offered it already.
         guard quest?.answer == nil else { return }
-        worker.shared.fleet?.write(record, of: request.zone, isOwnedElsewhere: request.isOwnedElsewhere)
+        worker.shared.fleet?.write(record, of: request.zone)
     }
 
     func dropStored(_ record: StoredResponse) {

@@ -395,86 +395,132 @@ struct FleetSoakTests {
 
     @Test func `no wrong byte, no error, and nothing from before a purge that all nodes have applied`() async throws {
         try await Fleet.with { (fleet: Fleet) async throws -> Void in
-            let paths = (0..<6).map { "/\([100, 16_385, 300_000][$0 % 3])/soak-\($0)" }
-            let isDone = Locked(false)
-            let faults = Locked<[String]>([])
-            // The lowest version that clients may see. A purge raises it when it has returned.
-            let bounds = Locked([String: Int](uniqueKeysWithValues: paths.map { ($0, 1) }))
-            let door = Door()
-            let asked = Locked(0)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for client in 0..<4 {
-                    group.addTask {
-                        var number = client
-                        while !isDone.withLock({ $0 }) {
-                            number += 7
-                            let path = paths[number % paths.count]
-                            let node = fleet.nodes[(number / paths.count + client) % fleet.nodes.count]
-                            try await door.enter()
-                            let lowest = bounds.withLock { $0[path]! }
-                            let reply = try await fleet.place.curl(fleet.url(path), through: node)
-                            let highest = fleet.origin.version(path)
-                            door.leave()
-                            asked.withLock { $0 += 1 }
-                            let isRight =
-                                reply.status == 200
-                                && (lowest...highest).contains { FleetOrigin.body(path, $0) == reply.body }
-                            if !isRight {
-                                faults.withLock {
-                                    $0.append(
-                                        "\(path) of \(lowest)...\(highest): exit \(reply.exit) \(reply.status) \(reply.text.prefix(60)) \(reply.heads)"
-                                    )
-                                }
+            let redis = Locked(fleet.redis)
+            try await soak(fleet, clientsOf: fleet.nodes, lengths: [100, 16_385, 300_000]) { round in
+                switch round {
+                case 2: try await redis.withLock { $0 }.ask("FLUSHALL")
+                case 4: redis.withLock { $0 }.child.signal(SIGSTOP)
+                case 5: redis.withLock { $0 }.child.signal(SIGCONT)
+                case 6: try await redis.withLock { $0 }.end()
+                case 7:
+                    let next = try await redis.withLock { $0 }.again()
+                    redis.withLock { $0 = next }
+                default: break
+                }
+                return ![4, 6].contains(round)
+            }
+            var hits = 0
+            for node in fleet.nodes { hits += try await fleet.figure("hits", of: node) }
+            #expect(hits > 0, "the nodes shared something meanwhile")
+            try await fleet.share("/100/end")
+        }
+    }
+
+    /// The last node has no clients of its own. It owns responses, and is stopped, killed and started again.
+    @Test func `nor where nodes ask each other, and one of them fails`() async throws {
+        try await Fleet.withPeers([Fleet.Plan(), Fleet.Plan(), Fleet.Plan(), Fleet.Plan()]) {
+            (fleet: Fleet) async throws -> Void in
+            let redis = Locked(fleet.redis)
+            let last = Locked(fleet.nodes[3])
+            try await soak(
+                fleet, clientsOf: Array(fleet.nodes.prefix(3)), lengths: [100, 1_500_000, 2_500_000],
+                keys: "?etag=y&pause=2"
+            ) { round in
+                switch round {
+                case 1: last.withLock { $0 }.child.signal(SIGSTOP)
+                case 2: last.withLock { $0 }.child.signal(SIGCONT)
+                case 3: last.withLock { $0 }.child.signal(SIGKILL)
+                case 4:
+                    let next = try await fleet.restarted(3)
+                    last.withLock { $0 = next }
+                case 5: redis.withLock { $0 }.child.signal(SIGSTOP)
+                case 6: redis.withLock { $0 }.child.signal(SIGCONT)
+                default: break
+                }
+                return [0, 7].contains(round)
+            }
+            var answers = 0
+            for node in fleet.nodes.prefix(3) {
+                answers += try await node.statistic("owners", "hits") + node.statistic("owners", "fetched")
+            }
+            #expect(answers > 0, "the nodes asked each other meanwhile")
+        }
+    }
+
+    /// Clients of some nodes ask for what changes, while faults come and go.
+    ///
+    /// - Parameter fault: begins a round, of 0..<8. Returns whether all nodes and the Redis are to be well in it.
+    private func soak(
+        _ fleet: Fleet, clientsOf nodes: [Larder], lengths: [Int], keys: String = "",
+        fault: (Int) async throws -> Bool
+    ) async throws {
+        let paths = (0..<6).map { "/\(lengths[$0 % 3])/soak-\($0)\(keys)" }
+        let isDone = Locked(false)
+        let faults = Locked<[String]>([])
+        // The lowest version that clients may see. A purge raises it when it has returned.
+        let bounds = Locked([String: Int](uniqueKeysWithValues: paths.map { ($0, 1) }))
+        let door = Door()
+        let asked = Locked(0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for client in 0..<4 {
+                group.addTask {
+                    var number = client
+                    while !isDone.withLock({ $0 }) {
+                        number += 7
+                        let path = paths[number % paths.count]
+                        let node = nodes[(number / paths.count + client) % nodes.count]
+                        try await door.enter()
+                        let lowest = bounds.withLock { $0[path]! }
+                        let reply = try await fleet.place.curl(fleet.url(path), through: node)
+                        let highest = fleet.origin.version(path)
+                        door.leave()
+                        asked.withLock { $0 += 1 }
+                        let isRight =
+                            reply.status == 200
+                            && (lowest...highest).contains { FleetOrigin.body(path, $0) == reply.body }
+                        if !isRight {
+                            faults.withLock {
+                                $0.append(
+                                    "\(path) of \(lowest)...\(highest): exit \(reply.exit) \(reply.status) \(reply.text.prefix(60)) \(reply.heads)"
+                                )
                             }
                         }
                     }
                 }
-                var redis = fleet.redis
-                for round in 0..<24 {
-                    let path = paths[round % paths.count]
-                    switch round % 8 {
-                    case 2: try await redis.ask("FLUSHALL")
-                    case 4: redis.child.signal(SIGSTOP)
-                    case 5: redis.child.signal(SIGCONT)
-                    case 6:
-                        try await redis.end()
-                    case 7: redis = try await redis.again()
-                    default: break
-                    }
-                    let before = asked.withLock { $0 }
-                    // One purge in whatever state the Redis is, and where it is well, more until all nodes are sure.
-                    let isWell = ![4, 6].contains(round % 8)
-                    try await eventually("a purge is in force everywhere", within: .seconds(120)) {
-                        try await door.whenEmpty { fleet.origin.bump(path) }
-                        let version = fleet.origin.version(path)
-                        let said = try await fleet.purge(round % fleet.nodes.count, [fleet.url(path)])
-                        // Only then all nodes have it. A node that the list of nodes does not have counts for nothing.
-                        guard said.contains("applied on 3 of 3 nodes") else { return !isWell }
-                        bounds.withLock { $0[path] = version }
-                        for node in fleet.nodes { try await fleet.get(path, node) }
-                        return true
-                    }
-                    try await eventually("clients go on", within: .seconds(120)) { asked.withLock { $0 } >= before + 8 }
-                }
-                isDone.withLock { $0 = true }
-                try await group.waitForAll()
             }
-            #expect(faults.withLock { $0 } == [])
-            #expect(asked.withLock { $0 } >= 150)
-            var hits = 0
-            for node in fleet.nodes { hits += try await fleet.figure("hits", of: node) }
-            #expect(hits > 0, "the nodes shared something meanwhile")
-            for node in fleet.nodes { try await fleet.awaitFollowing(node) }
-            // Everybody comes to the present version.
-            for path in paths {
-                for node in fleet.nodes {
-                    try await eventually("\(path) is the present one", within: .seconds(60)) {
-                        let reply = try await fleet.place.curl(fleet.url(path), through: node)
-                        return reply.body == FleetOrigin.body(path, fleet.origin.version(path))
+            for round in 0..<24 {
+                let path = paths[round % paths.count]
+                let isWell = try await fault(round % 8)
+                let before = asked.withLock { $0 }
+                // One purge in whatever state the Redis is, and where it is well, more until all nodes are sure.
+                try await eventually("a purge is in force everywhere", within: .seconds(120)) {
+                    try await door.whenEmpty { fleet.origin.bump(path) }
+                    let version = fleet.origin.version(path)
+                    let said = try await fleet.purge(round % nodes.count, [fleet.url(path)])
+                    // Only then all nodes have it. A node that the list of nodes does not have counts for nothing.
+                    guard said.contains("applied on \(fleet.nodes.count) of \(fleet.nodes.count) nodes") else {
+                        return !isWell
                     }
+                    bounds.withLock { $0[path] = version }
+                    for node in nodes { try await fleet.get(path, node) }
+                    return true
+                }
+                try await eventually("clients go on", within: .seconds(120)) { asked.withLock { $0 } >= before + 8 }
+            }
+            isDone.withLock { $0 = true }
+            try await group.waitForAll()
+        }
+        #expect(faults.withLock { $0 } == [])
+        #expect(asked.withLock { $0 } >= 150)
+        for node in nodes { try await fleet.awaitFollowing(node) }
+        // Everybody comes to the present version.
+        for path in paths {
+            for node in nodes {
+                try await eventually("\(path) is the present one", within: .seconds(60)) {
+                    let reply = try await fleet.place.curl(fleet.url(path), through: node)
+                    return reply.body == FleetOrigin.body(path, fleet.origin.version(path))
                 }
             }
-            try await fleet.share("/100/end")
         }
     }
 }

@@ -28,6 +28,10 @@ struct FleetPeersTests {
             var seen = 0
             for node in fleet.nodes.indices { seen += try await answers(fleet, node) }
             #expect(seen >= 2)
+            let bytes =
+                try await fleet.nodes[0].statistic("owners", "bytes_read")
+                + fleet.nodes[1].statistic("owners", "bytes_read")
+            #expect(bytes > 1_000_000, "two nodes do not own everything: \(bytes)")
             let stats = try await fleet.nodes[0].command("stats")
             #expect(stats.out.contains("Owners in the fleet"), "\(stats)")
         }
@@ -221,6 +225,34 @@ struct FleetPeersTests {
                 #expect(try await fleet.nodes[0].statistic("owners", "served") == 0)
                 #expect(try await fleet.nodes[1].statistic("owners", "served") == 0)
             }
+        }
+    }
+
+    @Test func `a new certificate is used, and one that cannot be read leaves the old one in use`() async throws {
+        try await Fleet.withPeers([Fleet.Plan(), Fleet.Plan()]) { (fleet: Fleet) async throws -> Void in
+            let peers = try #require(fleet.peers)
+            let said = "the certificate of this node, fleet.node.peer.certificate, was read again"
+            try fleet.place.write("node.crt", "no certificate\n".utf8)
+            for node in fleet.nodes {
+                try await eventually("the node complains", within: .seconds(60)) {
+                    node.child.errors.contains("what this node has shown to others before stays in use")
+                }
+                #expect(!node.child.errors.contains(said))
+            }
+            func works() async throws {
+                try await eventually("the other node was asked", within: .seconds(60)) {
+                    let path = try await fleet.fresh("/\(Self.long)/t", ownedBy: 1)
+                    let before = try await answers(fleet, 0)
+                    try await fleet.get(path, fleet.nodes[0])
+                    return try await answers(fleet, 0) > before
+                }
+            }
+            try await works()
+            try await peers.authority.issue("node", for: "IP:127.0.0.1")
+            for node in fleet.nodes {
+                try await eventually("the node reads it", within: .seconds(60)) { node.child.errors.contains(said) }
+            }
+            try await works()
         }
     }
 

@@ -553,6 +553,7 @@ extension Fetch {
             brake?.note(count)
             precondition(count <= room.count, "more bytes were read than there is room for")
             worker.counters.add(.bytesFromOrigins, count)
+            quest?.received(count)
             wait(terms.idle)
             return count
         case .wouldBlock: return nil

@@ -37,6 +37,8 @@ final class PeerQuest {
     /// How the node whose answer is being received came by it. Nil: the origin answers.
     private(set) var answer: PeerVerdict?
     private(set) var standby: PeerStandby?
+    /// That have come from other nodes.
+    private var bytes = 0
     /// The connection of the standby has taken the place of one to the origin, and its request has been sent.
     var isSent = false
     private let timer: PreciseTimer
@@ -102,8 +104,8 @@ final class PeerQuest {
         desk.settle(ended.permit, of: ended.peer, result, now: loop.now)
     }
 
-    /// The answer is whole.
-    func noteBytes(_ count: UInt64) { if answer != nil { desk.noteBytes(Int(clamping: count)) } }
+    /// So many bytes have come, of whatever answers.
+    func received(_ count: Int) { if answer != nil { bytes += count } }
 
     /// Whether what was received may go to the disk of this node.
     var isKept: Bool {
@@ -130,6 +132,7 @@ final class PeerQuest {
 
     /// Nobody waits any longer, for anything.
     func end() {
+        if bytes > 0 { desk.noteBytes(bytes) }
         takeStandby()?.close()
         settle(.abandoned)
     }

@@ -5,7 +5,8 @@ the origin, beside one node with three times the memory.
     Benchmarks/fleet.py LARDER [--rows costs,zipf] [--requests 2000]
 
 Starts redis-server, an origin and the nodes on loopback, and ends them. One worker each. CPU is what the kernel says of all threads of a
-process (schedstat), in microseconds per request; latency is what the one client sees, a request at a time.
+process (schedstat), in microseconds per request; latency is what
+clients see.
 """
 import argparse, bisect, http.server, os, random, shutil, signal, socket, socketserver, statistics, subprocess, sys, tempfile, threading, time
 
@@ -13,6 +14,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("larder")
 parser.add_argument("--rows", default="costs,zipf")
 parser.add_argument("--requests", type=int, default=2000)
+parser.add_argument("--clients", type=int, default=1, help="requests under way at a time, for costs")
 options = parser.parse_args()
 place = tempfile.mkdtemp(prefix="larder-fleet-")
 children = []
@@ -93,8 +95,7 @@ access: {{ rules: [ {{ allow: {{ address: [ 127.0.0.1 ], port: [ 1-65535 ] }} }}
         self.child = subprocess.Popen([options.larder, "serve", "--config", f"{place}/{name}.yaml"], stdout=subprocess.PIPE, stderr=open(f"{place}/{name}.log", "w"))
         children.append(self.child)
         self.child.stdout.readline()
-        self.socket = socket.create_connection(("127.0.0.1", self.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.local = threading.local()
         if redis: time.sleep(1)
 
     def cpu(self):
@@ -102,6 +103,14 @@ access: {{ rules: [ {{ allow: {{ address: [ 127.0.0.1 ], port: [ 1-65535 ] }} }}
         for task in os.listdir(f"/proc/{self.child.pid}/task"):
             with open(f"/proc/{self.child.pid}/task/{task}/schedstat") as file: total += int(file.read().split()[0])
         return total / 1000
+
+    @property
+    def socket(self):
+        """Each thread has a connection of its own."""
+        if not hasattr(self.local, "socket"):
+            self.local.socket = socket.create_connection(("127.0.0.1", self.port))
+            self.local.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self.local.socket
 
     def get(self, url):
         """Returns the Cache-Status."""
@@ -123,11 +132,18 @@ access: {{ rules: [ {{ allow: {{ address: [ 127.0.0.1 ], port: [ 1-65535 ] }} }}
 
 def row(title, node, urls, expected, others=()):
     before = [n.cpu() for n in (node, *others)]
-    times, right = [], 0
-    for url in urls:
-        start = time.perf_counter()
-        right += expected in node.get(url)
-        times.append((time.perf_counter() - start) * 1e6)
+    times, seen = [], []
+
+    def ask(part):
+        for url in part:
+            start = time.perf_counter()
+            seen.append(expected in node.get(url))
+            times.append((time.perf_counter() - start) * 1e6)
+
+    threads = [threading.Thread(target=ask, args=(urls[i::options.clients],)) for i in range(options.clients)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    right = sum(seen)
     cpu = [(n.cpu() - b) / len(urls) for n, b in zip((node, *others), before)]
     times.sort()
     print(f"| {title} | {cpu[0]:.1f} | {' + '.join(f'{c:.1f}' for c in cpu[1:]) or '–'} | {statistics.median(times):.0f} | {times[len(times) * 99 // 100]:.0f} | {100 * right / len(urls):.1f} % |", flush=True)

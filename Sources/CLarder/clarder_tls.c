@@ -16,6 +16,10 @@ int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
+void clarder_ssl_ctx_set_read_buffer(struct ssl_ctx_st *context, size_t count) {
+    SSL_CTX_set_default_read_buffer_len(context, count);
+}
+
 int clarder_ssl_ctx_limit_versions(struct ssl_ctx_st *context, int minimum, int maximum) {
     return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
 }

@@ -64,10 +64,15 @@ package struct TLSClientOptions: Sendable {
             unsafe clarder_ssl_ctx_limit_versions(
                 raw, options.versions.lowerBound.number, options.versions.upperBound.number) == 1
         else { throw .outOfMemory }
+        unsafe clarder_ssl_ctx_set_read_buffer(raw, TLSClientContext.readBytes)
         try trust(options.authorities)
         if let identity = options.identity { try show(identity) }
         setCallbacks()
     }
+
+    /// Four whole records, so that a long body takes a quarter of the reads. OpenSSL allocates the buffer to read, and frees it when what was read
+    /// is used up.
+    private static let readBytes = 66 << 10
 
     deinit { unsafe SSL_CTX_free(raw) }
 

@@ -10,6 +10,8 @@ struct stack_st_X509;
 
 /* TLS 1.2 or later; buffers released when idle; as many bytes read at once as there are; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
+/* How many bytes a session reads at once. Zero: one record. */
+void clarder_ssl_ctx_set_read_buffer(struct ssl_ctx_st *context, size_t count);
 /* TLS1_2_VERSION or TLS1_3_VERSION each. 1 if it succeeded. */
 int clarder_ssl_ctx_limit_versions(struct ssl_ctx_st *context, int minimum, int maximum);
 /* Sessions of servers are handed to the new-session callback and kept nowhere else. */

@@ -699,6 +699,8 @@ extension Fetch {
     ///
     /// The readers send in here, and a reader that fails may end this fetch. So each step after the flush asks for the phase again.
     private func endOfRead() {
+        if hasMoreToRead { return }
+        readsUnsent = 0
         worker.readers.flush()
         guard isIn(.receiving) else { return }
         switch sink {
@@ -712,6 +714,18 @@ extension Fetch {
         case .none, .discard: break
         }
     }
+
+    /// Whether the next read follows at once: TLS has received more records. What they bring goes out together. Bounded, so that the reader of a fast
+    /// origin does not wait for the end of the body.
+    private var hasMoreToRead: Bool {
+        guard isIn(.receiving), case .lent(let stream) = link, stream.mustBeDrained, brake?.isHolding != true,
+            readsUnsent < Fetch.readsUnsentMax
+        else { return false }
+        readsUnsent += 1
+        return true
+    }
+
+    private static let readsUnsentMax = 16
 
     // MARK: back-pressure
 

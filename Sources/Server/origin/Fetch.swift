@@ -101,6 +101,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    /// How often was read since the readers of the body were last told to send.
+    var readsUnsent = 0
     /// Holds the response to the rates of `bandwidth`. Nil: without limit.
     let brake: FlowBrake?
     /// A PAC file is asked for the routes.

@@ -56,7 +56,10 @@ extension Exchange {
 
     private func count(_ service: Service) {
         switch service {
-        case .hit, .shared: worker.counters.add(.hits)
+        case .hit: worker.counters.add(.hits)
+        case .shared:
+            worker.counters.add(.hits)
+            worker.counters.add(.hitsShared)
         case .stale, .staleOnError: worker.counters.add(.staleHits)
         case .revalidated: worker.counters.add(.revalidated)
         case .collapsed: worker.counters.add(.collapsed)

@@ -2,9 +2,10 @@ extension Statistics {
     /// The body of `GET /metrics`.
     package func prometheus() -> [UInt8] {
         var metrics = MetricsWriter()
-        for section in StatisticsSection.allCases {
+        for section in StatisticsSection.allCases where section != .fleet {
             metrics.write(section.figures, of: self, omittingZeros: section.isTally)
         }
+        if let node = fleet.node { metrics.write(fleetFigures, prefix: "fleet_", by: "node", [(node, fleet)]) }
         metrics.write(memoryFigures, prefix: "zone_memory_", by: "zone", zones.map { ($0.name, $0.memory) })
         let disks = zones.compactMap { zone in zone.disk.map { (zone.name, $0) } }
         if !disks.isEmpty { metrics.write(diskFigures, prefix: "disk_", by: "zone", disks) }

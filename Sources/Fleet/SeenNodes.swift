@@ -17,7 +17,7 @@ package struct SeenNodes: Sendable {
         case here
         /// The node says nothing, although this node hears of the others: it has ended, or has no connection to the Redis.
         case silent
-        /// This node has no connection to the Redis, so nobody knows.
+        /// This node has no connection to the Redis, and the node was not silent when the connection ended.
         case unknown
     }
 
@@ -27,8 +27,8 @@ package struct SeenNodes: Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// Since when this node can hear of the others. Nil if it cannot.
-    package private(set) var listensSince: UInt64?
+    /// The last time span in which this node could hear of the others. It has no end if the node hears of them now.
+    private var listening: (since: UInt64, until: UInt64?)?
 
     /// More are not remembered.
     package static let countMax = 256
@@ -41,9 +41,11 @@ package struct SeenNodes: Sendable {
     package init() {}
 
     /// There is a connection. Nodes may need a moment to come back to it.
-    package mutating func listens(now: UInt64) { listensSince = now }
+    package mutating func listens(now: UInt64) { listening = (now, nil) }
     /// There is no connection. What is known stays.
-    package mutating func isDeaf() { listensSince = nil }
+    package mutating func isDeaf(now: UInt64) {
+        if let listening, listening.until == nil { self.listening = (listening.since, now) }
+    }
 
     /// Takes what a node says.
     ///
@@ -75,8 +77,8 @@ package struct SeenNodes: Sendable {
 
     /// Forgets nodes that were silent for long. Nobody is forgotten while this node hears nothing.
     package mutating func forget(now: UInt64) {
-        guard let listensSince else { return }
-        entries = entries.filter { now &- max($0.value.heardAt, listensSince) <= SeenNodes.memory }
+        guard let listening, listening.until == nil else { return }
+        entries = entries.filter { now &- max($0.value.heardAt, listening.since) <= SeenNodes.memory }
     }
 
     package var names: Set<String> { Set(entries.keys) }
@@ -91,8 +93,9 @@ package struct SeenNodes: Sendable {
     }
 
     private func state(of entry: Entry, _ now: UInt64) -> State {
-        guard let listensSince else { return .unknown }
-        return now &- max(entry.heardAt, listensSince) > SeenNodes.silenceMax ? .silent : .here
+        guard let listening else { return .unknown }
+        let isSilent = (listening.until ?? now) &- max(entry.heardAt, listening.since) > SeenNodes.silenceMax
+        return isSilent ? .silent : listening.until == nil ? .here : .unknown
     }
 
     /// Whose reports to ask for: `countMax` of the names at most, those of nodes that are known at the front.

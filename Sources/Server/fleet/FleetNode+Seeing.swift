@@ -7,7 +7,7 @@ import Redis
 extension FleetNode {
     private static let wait = Duration.seconds(2)
     /// How long the Redis keeps a report that nobody renews, in seconds.
-    private static let reportSeconds = 120
+    static let reportSeconds = 120
     /// For so long a namesake that is seen no more is published.
     private static let namesakeMemory = Duration.seconds(60)
 
@@ -25,7 +25,7 @@ extension FleetNode {
     func stopListening() {
         figures.withLock {
             $0.awaySince = $0.awaySince ?? loop.wallSeconds
-            $0.seen.isDeaf()
+            $0.seen.isDeaf(now: loop.now.nanoseconds)
         }
     }
 

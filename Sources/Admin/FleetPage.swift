@@ -58,7 +58,7 @@ private let fleetStyle = """
     #answers .bar { width: 150px; margin: 0 0 0 auto; }
     .memory-hits { background: var(--a); fill: var(--a); } .disk-hits { background: var(--revalidated); fill: var(--revalidated); }
     .shared-hits { background: var(--tunnel); fill: var(--tunnel); } .peer-hits { background: var(--opened); fill: var(--opened); }
-    .joined { background: var(--collapsed); fill: var(--collapsed); } .revalidations { background: var(--stale); fill: var(--stale); }
+    .joined { background: var(--refused); fill: var(--refused); } .revalidations { background: var(--stale); fill: var(--stale); }
     .from-origin { background: var(--miss); fill: var(--miss); }
     .gone td { color: var(--quiet); } .sum td { font-weight: 600; }
     .sum td { border-top: 2px solid var(--line); }
@@ -149,8 +149,8 @@ private let fleetScript = #"""
         n => [n.name + (n.asked ? " (this node)" : "") + (n.namesake ? " (two with this name)" : ""), n.release || "",
           n.uptime === undefined ? "" : span(n.uptime), n.state ? pill(n) : "", n.state ? news(n) : "",
           shown(count, n.requests), percent(n.hit_ratio ?? null), shown(size, n.bytes_served), shown(size, n.bytes_saved)]);
-      table("answers", ["node", ...sources.map(s => s[0]), ""], f.nodes, sum,
-        n => [n.name, ...sources.map(([, member]) => shown(count, n[member])), bar(n)]);
+      table("answers", ["node", "", ...sources.map(s => s[0])], f.nodes, sum,
+        n => [n.name, bar(n), ...sources.map(([, member]) => shown(count, n[member]))]);
       const part = (used, budget) => used === undefined ? "–" : `${size(used)} of ${size(budget)}`;
       table("stores", ["node", "in memory", "memory", "on disk", "disk", "purges applied", "stale marks"], f.nodes, sum,
         n => [n.name, shown(count, n.memory_responses), part(n.memory_used, n.memory_budget), shown(count, n.disk_responses),

@@ -221,7 +221,7 @@ private let fleetOfNodes =
             ["`asked`", "Whether it is the node that was asked."],
             ["`hit_ratio`", "`requests` without `from_origin`, divided by `requests`. Null before the first request."],
         ])
-    + "\nand these figures, where the node's release knows them. They are those of its `/stats`, and not more than 5 seconds older:\n\n"
+    + "\nand these figures, if the node's release knows them. Those of other nodes are up to 5 seconds old:\n\n"
     + table(
         ["member", "`/metrics?fleet`", "meaning"],
         NodeRow.all.map { row in

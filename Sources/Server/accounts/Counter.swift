@@ -6,7 +6,8 @@ internal import Transaction
 /// What workers count. StatisticsSection.swift in Admin says under which name each counter is published.
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
-    case hits, hitsByEarlierDecision, hitsFromDisk, hitsShared, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
+    case hits, hitsByEarlierDecision, hitsFromDisk, hitsShared
+    case staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
         upgrades, reported
     case bytesFromClients, bytesToClients, bytesFromCache, bytesFromOrigins, bytesToOrigins
     case bytesTunnelledFromClients, bytesTunnelledToClients

@@ -109,7 +109,7 @@ final class RedisProbe {
             case .bytes(let count): sent += count
             case .wouldBlock: try awaitBytes(toRead: false, until: deadline)
             case .closed: throw .closed
-            case .failed(let code): throw .connection(systemErrorText(code))
+            case .failed(let code): throw RedisProbe.failure(code)
             }
         }
         return try reply(until: deadline)
@@ -127,9 +127,13 @@ final class RedisProbe {
             case .bytes(let count):
                 unsafe buffer.withUnsafeBytes { unsafe reader.feed(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             case .wouldBlock: try awaitBytes(toRead: true, until: deadline)
-            case .failed(let code): throw .connection(systemErrorText(code))
+            case .failed(let code): throw RedisProbe.failure(code)
             }
         }
+    }
+
+    private static func failure(_ code: CInt) -> RedisFacts.Failure {
+        code == ECONNRESET || code == EPIPE ? .closed : .connection(systemErrorText(code))
     }
 
     /// TLS may have to read in order to write, and the reverse.

@@ -102,7 +102,12 @@ private func reason(of failure: RedisFacts.Failure, _ facts: RedisFacts) -> (nam
                 ? "look at the log of the Redis" : "if its port uses TLS, write rediss:// in fleet.redis.url"
         )
     case .silence: return ("redis", "it does not answer within 2 seconds", "look at the log of the Redis")
-    case .nonsense(let text): return ("redis", text, "correct fleet.redis.url: another service answers there")
+    case .nonsense(let text):
+        return (
+            "redis", text,
+            "correct fleet.redis.url: another service answers there"
+                + (facts.isSecured ? "" : ", or the port uses TLS and needs rediss://")
+        )
     }
 }
 

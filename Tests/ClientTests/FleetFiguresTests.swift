@@ -48,6 +48,9 @@ struct FleetFiguresTests {
                 let misses = try await node.statistic("requests", "miss")
                 #expect(own[name]?["requests"] as? Int == hits + misses, "\(own)")
                 #expect(own[name]?["from_origin"] as? Int == misses)
+                #expect(own[name]?["bytes_served"] as? Int == (try await node.statistic("bytes", "to_clients")))
+                #expect(own[name]?["bytes_saved"] as? Int == (try await node.statistic("bytes", "saved")))
+                #expect(own[name]?["memory_used"] as? Int == (try await node.statistic("memory", "used")))
                 #expect(own[name]?["purges_applied"] as? Int == 1)
             }
             #expect((own["node-2"]?["shared_hits"] as? Int ?? 0) >= 1 && own["node-2"]?["peer_hits"] as? Int == 0)
@@ -163,13 +166,18 @@ struct FleetFiguresTests {
                 ("empty", ""),
                 ("noise", String(repeating: "x", count: 5000)),
             ]
-            try await eventually("the names are seen, and not believed", within: .seconds(60)) {
-                // The value of the register changes, as that of a node that lives.
+            // The values of the register change, as those of nodes that live.
+            func write(_ rows: [(String, String)]) async throws {
                 let now = Int(Date().timeIntervalSince1970)
                 for (name, value) in rows {
-                    try await fleet.redis.ask("HSET", "larder:1:nodes", name, "\(now) 0-0 0badcafe 0.1.0")
+                    if name != "node-2" {
+                        try await fleet.redis.ask("HSET", "larder:1:nodes", name, "\(now) 0-0 0badcafe 0.1.0")
+                    }
                     try await fleet.redis.ask("SETEX", "larder:1:node:\(name)", "120", value)
                 }
+            }
+            try await eventually("the names are seen, and not believed", within: .seconds(60)) {
+                try await write(rows)
                 return try await fleet.view(from: fleet.nodes[0]).json["unreadable"] as? Int == rows.count
             }
             #expect(try await fleet.members(from: fleet.nodes[0]).keys.sorted() == both.keys.sorted())
@@ -177,8 +185,13 @@ struct FleetFiguresTests {
             #expect(table.out.contains("4 more in the register"), "\(table)")
             // More requests than there were.
             let changed = right.replacing(/[ ]requests=[0-9]+/, with: " requests=777")
-            try await fleet.redis.ask("SETEX", "larder:1:node:node-2", "120", changed)
-            #expect(try await fleet.members(from: fleet.nodes[0])["node-2"]?["requests"] as? Int != 777)
+            try await eventually("what was changed is seen, and not believed", within: .seconds(60)) {
+                try await write(rows + [("node-2", changed)])
+                let view = try await fleet.view(from: fleet.nodes[0]).json
+                let counts = (view["nodes"] as? [[String: Any]])?.compactMap { $0["requests"] as? Int }
+                #expect(counts == [0, 0], "\(view)")
+                return view["unreadable"] as? Int == rows.count + 1
+            }
             try await fleet.awaitStates(both, from: fleet.nodes[0])
         }
     }

@@ -243,7 +243,8 @@ package struct AdminRouter: Sendable {
     private func numbers(
         _ request: AdminRequest, _ own: (Statistics) -> AdminResponse, ofFleet: (FleetView) -> AdminResponse
     ) -> AdminResponse {
-        guard request.query == "fleet" else { return own(proxy.statistics()) }
+        // Prometheus writes parameters with `=`.
+        guard ["fleet", "fleet="].contains(request.query) else { return own(proxy.statistics()) }
         guard let view = proxy.fleetView() else {
             return .problem(404, "this Larder is in no fleet: its configuration has no fleet.redis")
         }

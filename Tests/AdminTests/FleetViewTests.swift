@@ -89,7 +89,9 @@ struct FleetViewTests {
         let view = try fleetView()
         proxy.fleet.withLock { $0 = view }
         #expect(ask("GET", "/stats", query: "fleet", proxy: proxy).body == view.json() + [0x0A])
-        #expect(ask("GET", "/metrics", query: "fleet", proxy: proxy).body == view.prometheus())
+        for query in ["fleet", "fleet="] {
+            #expect(ask("GET", "/metrics", query: query, proxy: proxy).body == view.prometheus())
+        }
         #expect(ask("GET", "/stats", proxy: proxy).body == sampleStatistics.json() + [0x0A])
     }
 
@@ -182,7 +184,10 @@ struct RedisCheckTests {
         Row("a wrong database", "redis user", "wrong", "ERR index") { $0.failure = .database("ERR index") },
         Row("a command less", "redis commands", "wrong", "may not use: xadd") { $0.forbidden = ["xadd"] },
         Row("the doctor's command less", "redis commands", "warning", "pttl") { $0.forbidden = ["pttl"] },
-        Row("full", "redis commands", "wrong", "writes are refused: OOM") { $0.refusals = ["set": "OOM command"] },
+        Row("full", "redis commands", "wrong", "commands are refused: OOM") { $0.refusals = ["set": "OOM command"] },
+        Row("a cluster", "redis commands", "wrong", "commands are refused: MOVED") {
+            $0.refusals = ["get": "MOVED 7 h:1"]
+        },
         Row("a failed save", "redis commands", "wrong", "MISCONF") { $0.refusals = ["hset": "MISCONF Redis"] },
         Row("an unknown command", "redis commands", "wrong", "xinfo|stream: ERR unknown") {
             $0.refusals = ["xinfo|stream": "ERR unknown command"]
@@ -204,7 +209,7 @@ struct RedisCheckTests {
         Row("a failed bgsave", "redis files", "warning", "may refuse writes") {
             $0.info["rdb_last_bgsave_status"] = "err"
         },
-        Row("fast", "redis latency", "ok", "0.3 ms (median), 0.3 ms (worst of 20)") { _ in },
+        Row("fast", "redis latency", "ok", "300 µs (median), 300 µs (worst of 20)") { _ in },
         Row("5 ms", "redis latency", "warning", "5.0 ms (median)") { $0.pings = Array(repeating: 5_000, count: 20) },
         Row("once 20 ms", "redis latency", "warning", "20.0 ms (worst") { $0.pings[19] = 20_000 },
         Row("20 ms", "redis latency", "wrong", "nothing is read") { $0.pings = Array(repeating: 20_000, count: 20) },

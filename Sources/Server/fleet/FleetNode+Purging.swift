@@ -128,6 +128,7 @@ extension FleetNode {
                 $0.isFollowing = true
                 $0.lastFeedFailure = nil
             }
+            publishReport()
             examine()
         }
     }

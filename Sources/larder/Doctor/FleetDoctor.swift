@@ -136,12 +136,14 @@ private func commandCheck(_ facts: RedisFacts) -> ServerCheck {
             mend: mend)
     }
     for (code, mend) in [
+        ("MOVED", "name a Redis without cluster mode: Redis Cluster is not supported"),
+        ("CROSSSLOT", "name a Redis without cluster mode: Redis Cluster is not supported"),
         ("READONLY", "let fleet.redis.url lead to the primary"),
         ("OOM", "raise maxmemory, and set maxmemory-policy allkeys-lru"),
         ("MISCONF", "the Redis cannot write its files: free some space there, or switch persistence off (save \"\")"),
     ] {
         guard let refusal = facts.refusals.values.sorted().first(where: { $0.hasPrefix(code) }) else { continue }
-        return ServerCheck(name: name, state: .wrong, text: "writes are refused: \(refusal)", mend: mend)
+        return ServerCheck(name: name, state: .wrong, text: "commands are refused: \(refusal)", mend: mend)
     }
     if let (command, text) = facts.refusals.min(by: { $0.key < $1.key }) {
         return ServerCheck(
@@ -252,7 +254,9 @@ private func persistenceChecks(_ info: [String: String]) -> [ServerCheck] {
 // MARK: latency
 
 private func latencyCheck(_ pings: [Int]) -> ServerCheck {
-    func text(_ microseconds: Int) -> String { "\(fixed(Double(microseconds) / 1000)) ms" }
+    func text(_ microseconds: Int) -> String {
+        microseconds < 1000 ? "\(microseconds) µs" : "\(fixed(Double(microseconds) / 1000)) ms"
+    }
     guard let worst = pings.last else {
         return ServerCheck(name: "redis latency", state: .warning, text: "not measured")
     }

@@ -54,7 +54,7 @@ private func checkReport(_ bytes: [UInt8]) {
     do throws(NodeReportError) { _ = try NodeReport.decode(bytes, of: "a", hash: hash) } catch {}
     let content = Array("LNOD 1 ".utf8) + bytes
     let digits = Array("0123456789abcdef".utf8)
-    let code = hash.code(Array("node\0".utf8) + content).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    let code = hash.code(Array("report\0".utf8) + content).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     do throws(NodeReportError) {
         let report = try NodeReport.decode(content + Array(" code=".utf8) + code, of: "a", hash: hash)
         let again = try NodeReport.decode(report.encode(hash: hash), of: "a", hash: hash)

@@ -57,6 +57,10 @@ extension RunningProxy {
         for worker in proxy.counters { counts.add(Counts(worker)) }
         let fleet = proxy.shared.fleet?.statistics
         let answered = RequestOutcome.allCases.filter(\.countsForHitRatio).reduce(0) { $0 &+ counts[$1] }
+        // What another node had is a miss here.
+        let forwarded = counts[RequestOutcome.miss] &+ counts[RequestOutcome.passed]
+        let peers = proxy.shared.fleet?.peerStatistics
+        let peerHits = min(peers?.hits ?? 0, forwarded)
         let elsewhere = counts[.hitsFromDisk] &+ counts[.hitsShared]
         var figures: [NodeFigure: UInt64] = [
             .uptimeSeconds: UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch),
@@ -67,14 +71,14 @@ extension RunningProxy {
             .memoryHits: (counts[.hits] &+ counts[.staleHits]) - min(elsewhere, counts[.hits] &+ counts[.staleHits]),
             .diskHits: counts[.hitsFromDisk],
             .sharedHits: counts[.hitsShared],
-            .peerHits: 0,
+            .peerHits: peerHits,
             .joined: counts[RequestOutcome.collapsed],
             .revalidated: counts[RequestOutcome.revalidated],
-            .fromOrigin: counts[RequestOutcome.miss] &+ counts[RequestOutcome.passed],
+            .fromOrigin: forwarded - peerHits,
             .bytesServed: counts[.bytesToClients],
             .bytesSaved: counts.bytesSaved,
             .bytesShared: fleet?.bytesRead ?? 0,
-            .bytesFromPeers: 0,
+            .bytesFromPeers: peers?.bytes ?? 0,
             .bytesFromOrigins: counts[.bytesFromOrigins],
             .purgesApplied: fleet?.purgesApplied ?? 0,
         ]

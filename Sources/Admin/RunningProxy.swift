@@ -120,6 +120,7 @@ package final class RunningProxy: AdministeredProxy {
                     connections: $0.connections, refused: $0.refused, bytes: $0.bytes, spent: $0.spent)
             }
         if let fleet = proxy.shared.fleet { result.fleet = Statistics.Fleet(fleet.statistics) }
+        if let peers = proxy.shared.fleet?.peerStatistics { result.owners = Statistics.Owners(peers) }
         let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)

@@ -63,7 +63,7 @@ package struct NodeReport: Equatable, Sendable {
             ]
             + NodeFigure.allCases.compactMap { figure in figures[figure].map { "\(figure.rawValue)=\($0)" } }
         let content = Array(words.joined(separator: " ").utf8)
-        return content + NodeReport.codeMark + hexadecimal(hash.code(for: .node, content))
+        return content + NodeReport.codeMark + hexadecimal(hash.code(for: .report, content))
     }
 
     /// - Parameter name: the node whose report was asked for: one node's report under the name of another one is refused.
@@ -76,7 +76,7 @@ package struct NodeReport: Equatable, Sendable {
         let content = bytes.dropLast(sealBytes)
         let seal = bytes.suffix(sealBytes)
         guard seal.starts(with: codeMark) else { throw .notAReport }
-        guard areEqualCodes(hexadecimal(hash.code(for: .node, content)), seal.dropFirst(codeMark.count)) else {
+        guard areEqualCodes(hexadecimal(hash.code(for: .report, content)), seal.dropFirst(codeMark.count)) else {
             throw .wrongCode
         }
         // From here on a node of the fleet has written the report.

@@ -105,6 +105,12 @@ package struct OutgoingRequest: ~Copyable {
         if let authorization { set(.proxyAuthorization, authorization) }
     }
 
+    /// Addresses the request to another node of the fleet: with the target in absolute-form, whatever its scheme.
+    package mutating func addressToPeer() {
+        isForProxy = true
+        added.removeAll()
+    }
+
     /// Sends the request as HTTP/1.0. The origin closes the connection behind its response then.
     package mutating func useHTTP10() {
         if case .chunked = framing { preconditionFailure("HTTP/1.0 has no chunks") }
@@ -281,7 +287,7 @@ package struct OutgoingRequest: ~Copyable {
 
     private func appendTarget(to out: inout OutputSpan<UInt8>) {
         if isForProxy {
-            out.append("http://")
+            out.append(received.head.target.scheme == .https ? "https://" : "http://")
             appendAuthority(to: &out)
         }
         if let ownTarget { return out.append(ownTarget) }
@@ -298,7 +304,7 @@ package struct OutgoingRequest: ~Copyable {
     }
 
     private var targetLengthMax: Int {
-        1 + (ownTarget?.count ?? received.head.target.pathRange.count) + (isForProxy ? 7 + authorityLengthMax : 0)
+        1 + (ownTarget?.count ?? received.head.target.pathRange.count) + (isForProxy ? 8 + authorityLengthMax : 0)
     }
 
     private func appendAuthority(to out: inout OutputSpan<UInt8>) {

@@ -59,6 +59,16 @@ package final class ReceivedResponse {
         return ReceivedResponse(self, fields: fields)
     }
 
+    /// The same without what another node of the fleet says of its answer: `Larder-Peer`, and its own `Cache-Status`. This node says how the client
+    /// came by the response.
+    package var withoutPeerRemarks: ReceivedResponse {
+        let kept = fields.dropping { line in
+            line.name == .cacheStatus
+                || (line.name == .other && equalsIgnoringCase(fields.name(of: line), "Larder-Peer"))
+        }
+        return ReceivedResponse(self, fields: kept)
+    }
+
     /// The length of the body (RFC 9112 §6.3).
     ///
     /// - Parameter method: the method of the request that is answered.

@@ -17,6 +17,8 @@ package enum Service: Equatable, Sendable {
     case revalidated(CacheStatus.ForwardReason)
     /// The origin was asked, and its response is being stored.
     case miss(CacheStatus.ForwardReason, status: UInt16)
+    /// Another node of the fleet was asked, and its response is being stored. `isHit`: that node had it; otherwise it asked the origin.
+    case peer(CacheStatus.ForwardReason, status: UInt16, isHit: Bool)
     /// It was stale, and the origin failed. `status`: its answer, 0 if there was none.
     case staleOnError(CacheStatus.ForwardReason, status: UInt16)
 
@@ -40,6 +42,11 @@ package enum Service: Equatable, Sendable {
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = status
             result.isStored = true
+        case .peer(let reason, let status, let isHit):
+            result = CacheStatus(.forwarded(reason))
+            result.forwardStatus = status
+            result.isStored = true
+            result.detail = isHit ? "peer-hit" : "peer"
         case .part(let status):
             result = CacheStatus(.forwarded(.partial))
             if status > 0 { result.forwardStatus = status }
@@ -51,5 +58,15 @@ package enum Service: Equatable, Sendable {
         }
         result.ttl = ttl
         return result
+    }
+}
+
+extension Service {
+    /// Whether the answer comes from what was stored, as far as another node is concerned that asks.
+    package var isFromStore: Bool {
+        switch self {
+        case .hit, .shared, .stale, .revalidated, .staleOnError: true
+        case .collapsed, .part, .miss, .peer: false
+        }
     }
 }

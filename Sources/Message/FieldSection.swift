@@ -90,6 +90,11 @@ package struct Fields: Sendable, Equatable {
         return nil
     }
 
+    /// The value of the first line with that name, which has no `FieldName`. Nil if there is none.
+    package func value(ofSpelling spelling: [UInt8]) -> ArraySlice<UInt8>? {
+        section.lines.first { $0.name == .other && equalsIgnoringCase(name(of: $0), spelling) }.map { value(of: $0) }
+    }
+
     /// The values of all lines with that name, in order.
     package func all(_ name: FieldName) -> [ArraySlice<UInt8>] {
         guard contains(name) else { return [] }

@@ -79,8 +79,8 @@ package struct ConfigurationReading {
     package mutating func checkFleet() {
         guard let configuration else { return }
         let fleet = configuration.fleet
-        guard [fleet.secretFile, fleet.passwordFile, fleet.authorityFile].allSatisfy({ $0.map(fileExists) ?? true })
-        else { return }
+        let files = [fleet.secretFile, fleet.passwordFile, fleet.authorityFile].compactMap { $0 }
+        guard (files + (fleet.peer.tls?.files ?? [])).allSatisfy({ fileExists($0) }) else { return }
         do throws(ProvisioningFault) { _ = try readFleet(configuration) } catch { reject(error) }
     }
 

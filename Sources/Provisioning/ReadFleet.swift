@@ -1,3 +1,4 @@
+package import EventLoop
 import Glibc
 package import Server
 package import Settings
@@ -26,11 +27,80 @@ package func readFleet(_ configuration: Configuration) throws(ProvisioningFault)
         authorities = .pem(
             try contents(of: path, key: fleet.authorityFile == nil ? "tls.ca_file" : "fleet.redis.ca_file"))
     }
+    let peers = try readPeers(fleet)
     do throws(TLSContextError) {
         return try FleetTerms(
-            url: url, password: password, authorities: authorities, node: fleet.node ?? machineName(), secret: secret)
+            url: url, password: password, authorities: authorities, node: fleet.node ?? machineName(), secret: secret,
+            peers: peers)
     } catch {
         throw ProvisioningFault("fleet.redis.ca_file", "\(error)")
+    }
+}
+
+/// What `fleet.peers` and `fleet.node.peer` name. Nil: the nodes do not ask each other.
+private func readPeers(_ fleet: FleetSettings) throws(ProvisioningFault) -> PeerTerms? {
+    guard let peers = fleet.peers, fleet.peer.tls != nil else { return nil }
+    let (server, client) = try readPeerContexts(fleet.peer)
+    return PeerTerms(peers: peers, listener: fleet.peer, tls: PeerTLS(server: server, client: client))
+}
+
+/// What a node shows to others: as server, and as client.
+func readPeerContexts(
+    _ settings: FleetListenerSettings
+) throws(ProvisioningFault) -> (server: TLSServerContext, client: TLSClientContext) {
+    let key = "fleet.node.peer"
+    guard let tls = settings.tls else { preconditionFailure("the settings are checked") }
+    let server = try readContext(tls, key: key, authorityKey: "ca")
+    let certificates = try contents(of: tls.certificateFile, key: "\(key).certificate")
+    let privateKey = try contents(of: tls.keyFile, key: "\(key).key")
+    var options = TLSClientOptions()
+    do throws(ClientIdentityError) {
+        options.identity = try ClientIdentity(certificates: certificates, key: privateKey, passphrase: nil)
+    } catch {
+        throw ProvisioningFault("\(key).certificate", "\(tls.certificateFile): \(error)")
+    }
+    options.versions = .tls13 ... .tls13
+    options.authorities = .pem(try contents(of: tls.clientAuthorityFile ?? "", key: "\(key).ca"))
+    do throws(TLSContextError) { return (server, try TLSClientContext(options)) } catch {
+        throw ProvisioningFault("\(key).ca", "\(error)")
+    }
+}
+
+/// Reads the certificate of this node again when one of its files has changed. Used on the control thread.
+package final class PeerWatch {
+    private var files: [WatchedFile]
+    private var complaint: String?
+    private let terms: PeerTerms
+    private let loop: EventLoop
+    private let repeating: RepeatingTimer
+    private static let pause = Duration.seconds(2)
+
+    package init(on loop: EventLoop, _ terms: PeerTerms) {
+        self.loop = loop
+        self.terms = terms
+        repeating = RepeatingTimer(on: loop, every: PeerWatch.pause)
+        files = (terms.listener.tls?.files ?? []).map { WatchedFile($0, pause: .zero, now: loop.now) }
+    }
+
+    package func start() { repeating.start { [unowned self] in look() } }
+
+    package func stop() { repeating.stop() }
+
+    private func look() {
+        var hasChanged = complaint != nil
+        // Each file is looked at, so that none is left with a version of long ago.
+        for index in files.indices where files[index].hasChanged(at: loop.now) { hasChanged = true }
+        guard hasChanged else { return }
+        do throws(ProvisioningFault) {
+            let (server, client) = try readPeerContexts(terms.listener)
+            terms.tls.replace(server: server, client: client)
+            complaint = nil
+            Diagnostics.info("the certificate of this node, fleet.node.peer.certificate, was read again")
+        } catch {
+            guard complaint != "\(error)" else { return }
+            complaint = "\(error)"
+            Diagnostics.warning("\(error); what this node has shown to others before stays in use")
+        }
     }
 }
 

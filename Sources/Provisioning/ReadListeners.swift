@@ -25,11 +25,14 @@ package func readListeners(
     return result
 }
 
-private func readContext(_ settings: ListenerTLSSettings, key: String) throws(ProvisioningFault) -> TLSServerContext {
+/// - Parameter authorityKey: the key behind `key` that names the authorities of clients.
+func readContext(
+    _ settings: ListenerTLSSettings, key: String, authorityKey: String = "client_ca"
+) throws(ProvisioningFault) -> TLSServerContext {
     var clients: ClientVerification?
     if let path = settings.clientAuthorityFile {
         clients = ClientVerification(
-            authorities: try readPEM(path, key: "\(key).client_ca"),
+            authorities: try readPEM(path, key: "\(key).\(authorityKey)"),
             revocations: try settings.revocationFile.map { path throws(ProvisioningFault) in
                 try readPEM(path, key: "\(key).crl")
             }, isRequired: settings.clientCertificate == .required)
@@ -44,7 +47,7 @@ private func readContext(_ settings: ListenerTLSSettings, key: String) throws(Pr
     do throws(TLSContextError) {
         return try TLSServerContext(certificates: certificates, privateKey: privateKey, clients: clients)
     } catch {
-        throw fault(error, settings, key)
+        throw fault(error, settings, key, authorityKey)
     }
 }
 
@@ -64,11 +67,13 @@ private func readPEM(_ path: String, key: String) throws(ProvisioningFault) -> [
     }
 }
 
-private func fault(_ error: TLSContextError, _ settings: ListenerTLSSettings, _ key: String) -> ProvisioningFault {
+private func fault(
+    _ error: TLSContextError, _ settings: ListenerTLSSettings, _ key: String, _ authorityKey: String
+) -> ProvisioningFault {
     switch error {
     case .authoritiesUnreadable(let reason):
         ProvisioningFault(
-            "\(key).client_ca",
+            "\(key).\(authorityKey)",
             "\(settings.clientAuthorityFile ?? "")\(settings.revocationFile.map { ", \($0)" } ?? ""): \(reason)")
     case .certificateUnusable(let reason):
         ProvisioningFault("\(key).certificate", "\(settings.certificateFile): \(reason)")

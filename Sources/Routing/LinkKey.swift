@@ -33,12 +33,20 @@ package struct LinkKey: Hashable, Sendable {
     /// Nil for a connection that may carry every request.
     package let identity: BoundIdentity?
 
+    /// - Parameter origin: where the requests go. A peer gets requests for all origins over the same connections.
     package init(
         _ origin: Origin, over route: Route = .direct, tlsProfile: TLSProfile = .general,
         dialling: Dialling = .general, identity: BoundIdentity? = nil
     ) {
-        self.origin = origin
         self.route = route
+        if case .peer(let peer) = route {
+            self.origin = Origin(.http, peer.endpoint)
+            self.tlsProfile = .general
+            self.dialling = .general
+            self.identity = nil
+            return
+        }
+        self.origin = origin
         self.tlsProfile = origin.scheme == .https ? tlsProfile : .general
         self.dialling = dialling
         self.identity = identity

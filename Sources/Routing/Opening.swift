@@ -43,6 +43,15 @@ package struct OpeningGoal: Equatable, Sendable {
         switch route {
         case .direct, .builtIn: destination
         case .proxy(let proxy): proxy.endpoint
+        case .peer(let peer): peer.endpoint
+        }
+    }
+
+    /// Whose addresses are judged. The configuration itself names next proxies and peers.
+    var addressee: Opening.Addressee {
+        switch route {
+        case .direct, .builtIn: .destination
+        case .proxy, .peer: .configured
         }
     }
 }
@@ -96,6 +105,8 @@ package struct Opening {
         case connect([IPAddress], port: UInt16)
         /// Connect to the origin inside this process: `connected` or `unreachable` follows. It needs no address, and no permission.
         case connectBuiltIn
+        /// Do a TLS handshake with another node of the fleet: `secured`, `insecure` or `closed` follows.
+        case securePeer(FleetPeer)
         /// Do a TLS handshake: `secured`, `insecure` or `closed` follows. The profiles of rules are for origins; a proxy gets the general one.
         case secure(serverName: String, TLSProfile = .general)
         /// Ask the proxy for a tunnel to this endpoint, with what proves Larder to it: `tunnelOpened`, `tunnelRefused`, `tunnelChallenged` or
@@ -109,8 +120,8 @@ package struct Opening {
         case nothing
     }
 
-    /// Whose addresses are judged. The configuration itself names the proxy, so the rules for destinations do not apply to it.
-    package enum Addressee: Equatable, Sendable { case destination, proxy }
+    /// Whose addresses are judged. The configuration itself names next proxies and peers, so the rules for destinations do not apply to them.
+    package enum Addressee: Equatable, Sendable { case destination, configured }
 
     private enum State {
         case idle
@@ -121,6 +132,7 @@ package struct Opening {
         case securingProxy(NextProxy)
         case askingProxy(NextProxy)
         case securingOrigin
+        case securingPeer
         case ready
         case failed
     }
@@ -145,7 +157,7 @@ package struct Opening {
         case .connecting: onConnecting(event)
         case .securingProxy(let proxy): onSecuring(event, with: proxy) { $0.askProxy(proxy) }
         case .askingProxy(let proxy): onAskingProxy(proxy, event)
-        case .securingOrigin: onSecuring(event) { $0.becomeReady() }
+        case .securingOrigin, .securingPeer: onSecuring(event) { $0.becomeReady() }
         case .ready, .failed: onEnded(event)
         }
     }
@@ -195,7 +207,7 @@ package struct Opening {
         case .resolved(let addresses):
             guard !addresses.isEmpty else { return fail(NameFailure.notFound) }
             state = .permitting(addresses)
-            return .permit(addresses, port: goal.dialled.port, of: goal.proxy == nil ? .destination : .proxy)
+            return .permit(addresses, port: goal.dialled.port, of: goal.addressee)
         case .unresolved(let failure): return fail(failure)
         case .timedOut: return fail(NameFailure.timedOut)
         case .cancelled: return end()
@@ -301,6 +313,9 @@ package struct Opening {
             guard proxy.kind == .https else { return askProxy(proxy) }
             state = .securingProxy(proxy)
             return .secure(serverName: proxy.endpoint.host)
+        case .peer(let peer):
+            state = .securingPeer
+            return .securePeer(peer)
         }
     }
 

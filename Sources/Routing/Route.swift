@@ -21,6 +21,8 @@ package enum Route: Hashable, Sendable {
     indirect case proxy(NextProxy)
     /// The origin that is inside this process.
     case builtIn
+    /// Ask another node of the fleet, which has the response or fetches it.
+    indirect case peer(FleetPeer)
 }
 
 extension Route: CustomStringConvertible {
@@ -30,6 +32,7 @@ extension Route: CustomStringConvertible {
         case .direct: "direct"
         case .proxy(let proxy): "\(proxy)"
         case .builtIn: "built in"
+        case .peer(let peer): "node \(peer)"
         }
     }
 }

@@ -12,11 +12,16 @@ package struct FleetSettings: Sendable, Equatable {
     package var secretFile: String?
     /// The name of this node. Nil: the name of the machine.
     package var node: String?
+    /// How the others ask this node. Nothing in it: they do not.
+    package var peer = FleetListenerSettings()
+    /// Nil: the nodes do not ask each other.
+    package var peers: FleetPeersSetting?
 
     package init() {}
 
     /// In bytes, as long as what it keys.
     package static let secretBytesMin = 32
+    package static let nodesMax = 256
 }
 
 /// Where a Redis is: `rediss://user@redis.example.net:6379/0`.
@@ -69,7 +74,7 @@ package struct RedisURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// `host`, `host:port` or `[address]:port`.
-    private static func place(_ text: String) -> (host: String, port: UInt16?)? {
+    static func place(_ text: String) -> (host: String, port: UInt16?)? {
         let host: Substring
         let rest: Substring
         if text.hasPrefix("[") {

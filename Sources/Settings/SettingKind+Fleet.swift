@@ -1,3 +1,5 @@
+import Message
+
 extension SettingKind where Value == RedisURL {
     static var redisURL: SettingKind {
         let kind = SettingKind.scalar(
@@ -43,5 +45,47 @@ extension SettingKind where Value == String {
                         }
                     } ? text : nil
             }, render: { $0 })
+    }
+}
+
+extension SettingKind where Value == FleetPeersSetting {
+    static var fleetPeers: SettingKind {
+        let nodes = SettingKind<FleetNodeAddress>.fleetNode.list()
+        return SettingKind(
+            allowed:
+                "a list of nodes as \"10.20.0.11:3130\", each also with \" weight=2\", or one name with a port, whose addresses are the nodes",
+            read: { node, problems in
+                guard case .scalar(let text, _) = node.value, let one = FleetNodeAddress(text), one.weight == 1,
+                    IPAddress(strict: one.host.utf8) == nil
+                else { return nodes.read(node, &problems).map { .nodes($0) } }
+                return .name(one.host, port: one.port)
+            },
+            render: { value in
+                switch value {
+                case .nodes(let all): nodes.render(all)
+                case .name(let host, let port): "\"\(host):\(port)\""
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == FleetNodeAddress {
+    fileprivate static var fleetNode: SettingKind {
+        .scalar(
+            "a host and a port, \"10.20.0.11:3130\", perhaps with \" weight=2\" (1 to 100)",
+            parse: { FleetNodeAddress($0) },
+            render: { "\"\($0)\"" })
+    }
+}
+
+extension SettingKind where Value == ListenAddress {
+    /// Where other nodes connect to.
+    static var peerAddress: SettingKind {
+        .scalar(
+            "an address and a port, 10.20.0.11:3130",
+            parse: { text in
+                guard let address = ListenAddress(text), case .tcp = address else { return nil }
+                return address
+            }, render: { "\"\($0)\"" })
     }
 }

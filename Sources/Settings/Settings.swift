@@ -550,7 +550,7 @@ enum Settings {
     private static let fleet = Section(
         key: "fleet",
         meaning:
-            "Several Larders that share what they have, through a Redis: stored responses of up to 1 MiB, and purges. Without the Redis each goes on alone. docs/fleet.md.",
+            "Several Larders that share what they have, through a Redis: stored responses of up to 1 MiB, and purges. What is larger, one node keeps for all. Without the Redis each goes on alone. docs/fleet.md.",
         settings: [
             Setting(
                 "fleet.redis.url", \.fleet.redis, SettingKind<RedisURL>.redisURL.orLeftOut, reload: .restart,
@@ -576,6 +576,34 @@ enum Settings {
                 "fleet.node.name", \.fleet.node, SettingKind<String>.nodeName.orLeftOut, reload: .restart,
                 "The name of this node, another one on each.", example: ["node: { name: cache-1 }"],
                 defaultMeaning: "the name of the machine"),
+            Setting(
+                "fleet.node.peer.address", \.fleet.peer.address, SettingKind<ListenAddress>.peerAddress.orLeftOut,
+                reload: .restart,
+                "Where the other nodes ask this one, with TLS. fleet.peers has the same address, or a name of it.",
+                example: ["node: { peer: { address: 10.20.0.11:3130 } }"], defaultMeaning: "they do not ask it"),
+            Setting(
+                "fleet.node.peer.certificate", \.fleet.peer.certificateFile,
+                SettingKind<String>.path("a file with certificates").orLeftOut, reload: .restart,
+                "The certificate of this node, for clients and for servers, with those of the authorities in between, as PEM. It names the address or the name in fleet.peers.",
+                example: ["node: { peer: { certificate: /etc/larder/node.pem } }"],
+                defaultMeaning: "none, which is an error with fleet.peers"),
+            Setting(
+                "fleet.node.peer.key", \.fleet.peer.keyFile,
+                SettingKind<String>.path("a file with a key").orLeftOut, reload: .restart,
+                "The key of the certificate, as PEM, readable for its owner alone.",
+                example: ["node: { peer: { key: /etc/larder/node.key } }"],
+                defaultMeaning: "none, which is an error with fleet.peers"),
+            Setting(
+                "fleet.node.peer.ca", \.fleet.peer.authorityFile,
+                SettingKind<String>.path("a file with certificates").orLeftOut, reload: .restart,
+                "The authority of the fleet, as PEM. Whoever has a certificate from it, and the secret, is a node: use one that certifies nobody else.",
+                example: ["node: { peer: { ca: /etc/larder/fleet-ca.pem } }"],
+                defaultMeaning: "none, which is an error with fleet.peers"),
+            Setting(
+                "fleet.peers", \.fleet.peers, SettingKind<FleetPeersSetting>.fleetPeers.orLeftOut, reload: .restart,
+                "All nodes, this one among them, the same on each: what one of them owns, the others ask it for. A single name stands for the addresses that it has; names are looked up again every 5 seconds. Weights say how much more a node owns than others.",
+                example: ["peers: [ \"10.20.0.11:3130\", \"10.20.0.12:3130\", \"10.20.0.13:3130\" ]"],
+                defaultMeaning: "the nodes do not ask each other"),
         ])
 
     private static let pac = Section(

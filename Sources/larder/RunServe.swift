@@ -67,7 +67,8 @@ func runServe(
         console.error("larder: the disk tier cannot be opened: \(refusal)")
         return ExitStatus.failed
     } catch Proxy.StartError.listen(let index, let address, let reason) {
-        let key = configuration.listen.count == 1 ? "listen" : "listen[\(index + 1)]"
+        let key =
+            index.map { configuration.listen.count == 1 ? "listen" : "listen[\($0 + 1)]" } ?? "fleet.node.peer.address"
         let hint = listeningHint(reason, address: address, key: "listen", isFromFile: reading.file != nil)
         console.error("larder: \(reading.problem(key, "cannot listen on \(address): \(reason)", hint: hint))")
         return ExitStatus.failed
@@ -168,6 +169,8 @@ private final class Control {
         administered.startSampling(on: loop)
         let listeners = ListenerWatch(on: loop) { [proxy] in proxy.snapshot }
         listeners.start()
+        let peers = proxy.shared.peerTerms.map { PeerWatch(on: loop, $0) }
+        peers?.start()
         feedWatchdog()
         let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
         secrets.start()
@@ -179,6 +182,7 @@ private final class Control {
         authentication.start()
         lists.start()
         loop.run()
+        peers?.stop()
         lists.stop()
         authentication.stop()
         files.stop()

@@ -8,7 +8,9 @@ func statisticsTable(_ stats: JSONValue) -> String {
         "larder \(stats["version"]?.text ?? "?"), up \(timeSpan(stats["uptime_seconds"]?.integer ?? 0))"
             + (stats["draining"]?.flag == true ? ", draining" : ""))
     let isAlone = stats["fleet"]?["node"] == nil
-    for section in StatisticsSection.allCases where section != .process && !(section == .fleet && isAlone) {
+    let ownsNothing = stats["owners"]?["members"]?.integer ?? 0 == 0
+    for section in StatisticsSection.allCases where section != .process {
+        if section == .fleet && isAlone || section == .owners && ownsNothing { continue }
         table.section(section.title, section.figures, stats[section.rawValue])
         if section == .bytes { table.ecosystems(stats["ecosystems"]?.elements ?? []) }
         if section == .memory { table.zones(stats["zones"]?.elements ?? []) }

@@ -22,7 +22,7 @@ import Testing
     static func sealed(_ text: String) -> [UInt8] { sealed(Array(text.utf8)) }
 
     static func sealed(_ content: [UInt8]) -> [UInt8] {
-        let code = hash.code(Array("node\0".utf8) + content).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        let code = hash.code(Array("report\0".utf8) + content).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
         return content + Array(" code=\(code.joined())".utf8)
     }
 

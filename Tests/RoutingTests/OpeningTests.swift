@@ -64,50 +64,61 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
             [(.begin, .connectBuiltIn), (.connected, .ready)]
         },
         OpeningRow("plain text through a proxy, which takes the request as it is", .plain, over: .proxy(plainProxy)) {
-            dialling(plainProxy.endpoint, .proxy, then: .ready)
+            dialling(plainProxy.endpoint, .configured, then: .ready)
         },
         OpeningRow(
             "TLS through a proxy: CONNECT names the origin, then TLS is with the origin", secured,
             over: .proxy(plainProxy)
         ) {
-            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+            dialling(plainProxy.endpoint, .configured, then: .askProxy(plainProxy, origin)) + [
                 (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
             ]
         },
         OpeningRow("a tunnel through a proxy, whose server may speak first", .tunnel, over: .proxy(plainProxy)) {
-            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+            dialling(plainProxy.endpoint, .configured, then: .askProxy(plainProxy, origin)) + [
                 (.tunnelOpened(early: true), .ready)
             ]
         },
         OpeningRow("plain text through a proxy with TLS of its own", .plain, over: .proxy(securedProxy)) {
-            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [(.secured, .ready)]
+            dialling(securedProxy.endpoint, .configured, then: .secure(serverName: "proxy.example")) + [
+                (.secured, .ready)
+            ]
         },
         OpeningRow(
             "plain text through a SOCKS proxy, which forwards nothing by itself", .plain, over: .proxy(socksProxy)
         ) {
-            dialling(socksProxy.endpoint, .proxy, then: .askProxy(socksProxy, origin)) + [
+            dialling(socksProxy.endpoint, .configured, then: .askProxy(socksProxy, origin)) + [
                 (.tunnelOpened(early: false), .ready)
             ]
         },
         OpeningRow("every leg there is", secured, over: .proxy(securedProxy)) {
-            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [
+            dialling(securedProxy.endpoint, .configured, then: .secure(serverName: "proxy.example")) + [
                 (.secured, .askProxy(securedProxy, origin)),
                 (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
             ]
         },
     ]
 
+    /// Another node of the fleet, over TLS, whatever the scheme of the request. The origin is its business.
+    private static let node = FleetPeer(
+        Endpoint(host: "10.20.0.11", port: 3130), serverName: "caches.internal")
+    static let nodes: [OpeningRow] = [
+        OpeningRow("another node of the fleet", .plain, over: .peer(node)) {
+            dialling(node.endpoint, .configured, then: .securePeer(node)) + [(.secured, .ready)]
+        }
+    ]
+
     static let challenges: [OpeningRow] = [
         OpeningRow(
             "a challenge is answered over the same connection, if that persists", secured, over: .proxy(plainProxy)
         ) {
-            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+            dialling(plainProxy.endpoint, .configured, then: .askProxy(plainProxy, origin)) + [
                 (.tunnelChallenged(persists: true), .askProxy(plainProxy, origin)),
                 (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
             ]
         },
         OpeningRow("and over another one to the same addresses otherwise", .tunnel, over: .proxy(securedProxy)) {
-            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [
+            dialling(securedProxy.endpoint, .configured, then: .secure(serverName: "proxy.example")) + [
                 (.secured, .askProxy(securedProxy, origin)),
                 (.tunnelChallenged(persists: false), .connect([one], port: securedProxy.endpoint.port)),
                 (.connected, .secure(serverName: "proxy.example")), (.secured, .askProxy(securedProxy, origin)),
@@ -115,7 +126,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
             ]
         },
         OpeningRow("challenges end", .tunnel, over: .proxy(plainProxy)) {
-            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin))
+            dialling(plainProxy.endpoint, .configured, then: .askProxy(plainProxy, origin))
                 + Array(
                     repeating: (.tunnelChallenged(persists: true), .askProxy(plainProxy, origin)),
                     count: Opening.challengesMax)
@@ -123,7 +134,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         },
     ]
 
-    @Test(arguments: ways + challenges) func `one leg follows the other`(_ row: OpeningRow) {
+    @Test(arguments: ways + nodes + challenges) func `one leg follows the other`(_ row: OpeningRow) {
         var opening = Opening(row.goal)
         for (event, action) in row.steps() {
             let next = opening.on(event)
@@ -170,13 +181,13 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         case .resolve: "resolve"
         case .permit: "permit"
         case .connect, .connectBuiltIn: "connect"
-        case .secure: "secure"
+        case .secure, .securePeer: "secure"
         case .askProxy: "askProxy"
         case .ready, .fail, .nothing: "ended"
         }
     }
 
-    @Test(arguments: ways) func `each leg can fail in each of its ways`(_ row: OpeningRow) {
+    @Test(arguments: ways + nodes) func `each leg can fail in each of its ways`(_ row: OpeningRow) {
         let steps = row.steps()
         for (index, step) in steps.enumerated() {
             for (leg, event, failure) in Self.failures where leg == self.leg(step.action) {
@@ -191,7 +202,16 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         }
     }
 
-    @Test(arguments: ways) func `a cancelled opening does nothing more, whatever arrives`(_ row: OpeningRow) {
+    @Test func `a node gets requests for all origins over the same connections`() {
+        let route = Route.peer(Self.node)
+        let one = LinkKey(Origin(.https, origin), over: route)
+        let other = LinkKey(
+            Origin(.http, Endpoint(host: "b.example", port: 80)), over: route, identity: .client(1))
+        #expect(one == other && one.goal == OpeningGoal(Self.node.endpoint, for: .plain, over: route))
+        #expect(one.goal.addressesBehindProxy.isEmpty && one.goal.proxy == nil)
+    }
+
+    @Test(arguments: ways + nodes) func `a cancelled opening does nothing more, whatever arrives`(_ row: OpeningRow) {
         let steps = row.steps()
         for count in steps.indices {
             var opening = Opening(row.goal)

@@ -46,12 +46,60 @@ import Testing
         ("{ redis: { url: redis://r }, secret_file: /s, node: { name: \"a b\" } }", "fleet.node.name"),
         ("{ redis: { url: redis://r }, secret_file: /s, node: { name: \"\" } }", "fleet.node.name"),
         ("{ redis: { url: redis://r }, secret_file: /s, node: { peer: \"https://a:1\" } }", "peer"),
-        ("{ redis: { url: redis://r }, secret_file: /s, peers: [ a ] }", "peers"),
+        ("{ redis: { url: redis://r }, secret_file: /s, peers: [ a ] }", "peers[1]"),
+        ("{ redis: { url: redis://r }, secret_file: /s, peers: [] }", "found an empty list"),
+        ("{ redis: { url: redis://r }, secret_file: /s, peers: [ \"a:1\" ] }", "fleet.node.peer.address: missing"),
+        (
+            "{ redis: { url: redis://r }, secret_file: /s, node: { peer: { address: 10.0.0.1:1 } } }",
+            "fleet.peers: missing"
+        ),
+        (
+            "{ redis: { url: redis://r }, secret_file: /s, peers: \"c:1\", node: { peer: { address: 10.0.0.1:1, certificate: /c, key: /k } } }",
+            "fleet.node.peer.ca: missing"
+        ),
+        (
+            "{ redis: { url: redis://r }, secret_file: /s, peers: \"c:1\", node: { peer: { address: 10.0.0.1:1, ca: /c, key: /k } } }",
+            "fleet.node.peer.certificate: missing"
+        ),
+        (
+            "{ redis: { url: redis://r }, secret_file: /s, peers: \"c:1\", node: { peer: { address: \"unix:/run/p\" } } }",
+            "fleet.node.peer.address"
+        ),
+        (
+            "{ redis: { url: redis://r }, secret_file: /s, peers: [ \"a:1\", \"A:1 weight=2\" ], node: { peer: { address: 10.0.0.1:1, certificate: /c, key: /k, ca: /a } } }",
+            "a:1 is there twice"
+        ),
     ]
     @Test(arguments: wrong) func `what is wrong is said`(_ row: (text: String, says: String)) throws {
         let problems = try problems(row.text)
         #expect(problems.contains { $0.contains(row.says) }, "\(problems)")
         #expect(!problems.contains { $0.contains("secret@") }, "no password is printed: \(problems)")
+    }
+
+    static let places: [(text: String, means: String?)] = [
+        ("10.20.0.11:3130", "10.20.0.11:3130"), ("Cache-1.Internal:1", "cache-1.internal:1"),
+        ("[2001:db8::1]:3130 weight=2", "[2001:db8::1]:3130 weight=2"), ("a:1 weight=1", "a:1"),
+        ("a:1 weight=100", "a:1 weight=100"), ("a", nil), ("a:0", nil), ("a:1 weight=0", nil), ("a:1 weight=101", nil),
+        ("a:1 weight=", nil), ("a:1 weight=+1", nil), ("a:1 weigth=1", nil), ("a:1 weight=1 x", nil), ("", nil),
+        ("2001:db8::1:3130", nil), ("https://a:1", nil),
+    ]
+    @Test(arguments: places) func `a node`(_ row: (text: String, means: String?)) {
+        let node = FleetNodeAddress(row.text)
+        #expect(node.map { "\($0)" } == row.means)
+        if let means = row.means { #expect(FleetNodeAddress(means) == node, "what is rendered means the same") }
+    }
+
+    @Test func `peers are nodes, or one name`() throws {
+        func peers(_ text: String) throws -> FleetPeersSetting? {
+            let node = "node: { peer: { address: 10.0.0.1:1, certificate: /c, key: /k, ca: /a } }"
+            return try loaded("fleet: { redis: { url: redis://r }, secret_file: /s, \(node), peers: \(text) }").fleet
+                .peers
+        }
+        let one = try #require(FleetNodeAddress("a:1"))
+        let two = try #require(FleetNodeAddress("10.0.0.1:2 weight=3"))
+        #expect(try peers("[ \"a:1\", \"10.0.0.1:2 weight=3\" ]") == .nodes([one, two]))
+        #expect(try peers("\"a:1\"") == .name("a", port: 1))
+        #expect(try peers("\"10.0.0.1:2 weight=3\"") == .nodes([two]))
     }
 
     static let urls: [(text: String, means: String?)] = [

@@ -41,6 +41,8 @@ extension Statistics {
             json.array { for bucket in limitBuckets { bucket.write(to: &$0) } }
             json.key("fleet_nodes")
             fleet.writeNodes(to: &json)
+            json.key("fleet_owners")
+            owners.writeMembers(to: &json)
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
         }

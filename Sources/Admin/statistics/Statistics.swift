@@ -43,6 +43,8 @@ package struct Statistics: Sendable, Equatable {
 
     /// What this node does for its fleet. All zero if it is alone.
     package var fleet = Fleet()
+    /// What the nodes of the fleet ask each other for.
+    package var owners = Owners()
 
     package init() {}
 

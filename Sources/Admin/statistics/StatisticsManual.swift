@@ -10,7 +10,11 @@ package func renderStatisticsManual() -> String {
     for section in StatisticsSection.allCases where !section.isTally {
         let object = section == .process ? "" : "`\(section.rawValue)`"
         text += heading(3, section.title, object)
-        text += section == .fleet ? table(of: fleetFigures, prefix: "fleet_", by: "node") : table(of: section.figures)
+        switch section {
+        case .fleet: text += table(of: fleetFigures, prefix: "fleet_", by: "node")
+        case .owners: text += table(of: ownerFigures, prefix: "fleet_peer_", by: "node")
+        default: text += table(of: section.figures)
+        }
     }
     text +=
         heading(3, "Zones", "each of `zones`, beside its `name`")

@@ -12,7 +12,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
     case hitRatio = "hit_ratio"
     case bytes, bandwidth, clients, origins, tunnels, memory, store
     case names = "dns"
-    case authentication, fleet, peers, log, errors, refusals, denials, closes
+    case authentication, fleet, owners, peers, log, errors, refusals, denials, closes
 
     /// For people.
     package var title: String {
@@ -30,6 +30,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .names: "Names"
         case .authentication: "Authentication"
         case .fleet: "Fleet"
+        case .owners: "Owners in the fleet"
         case .peers: "Clients and origins at fault"
         case .log: "Access log"
         case .errors: "Errors"
@@ -44,7 +45,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         switch self {
         case .errors, .refusals, .denials, .closes: true
         case .process, .requests, .hitRatio, .bytes, .bandwidth, .clients, .origins, .tunnels, .memory, .store, .names,
-            .authentication, .fleet, .peers, .log:
+            .authentication, .fleet, .owners, .peers, .log:
             false
         }
     }
@@ -69,6 +70,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .names: Self.ofNames
         case .authentication: Self.ofAuthentication
         case .fleet: fleetFigures.map { $0.read(from: \.fleet, prefix: "fleet_") }
+        case .owners: ownerFigures.map { $0.read(from: \.owners, prefix: "fleet_peer_") }
         case .peers: Self.ofPeers
         case .log: Self.ofLog
         case .errors: Self.ofErrors

@@ -11,7 +11,7 @@ extension Service {
         case .stale, .staleOnError: .stale
         case .collapsed: .collapsed
         case .revalidated: .revalidated
-        case .miss, .part: .miss
+        case .miss, .peer, .part: .miss
         }
     }
 }

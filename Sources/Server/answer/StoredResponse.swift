@@ -115,7 +115,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             key: request.key, keyBytes: StoredResponse.exactCopy(of: request.keyBytes), cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
             codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
-            contentLength: contentLength, storage: handling.storage,
+            contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers)
     }
 

@@ -26,7 +26,7 @@ extension ClientConnection {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
-        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isAdmitted, pins == nil else {
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isOrdinary, pins == nil else {
             if let way = shortWay { return unsafe answer(bytes, by: way) }
             return unsafe answerUncommonRequest(bytes)
         }
@@ -106,7 +106,7 @@ extension ClientConnection {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         let logIn = shortWayLogIn
-        guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isAdmitted,
+        guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isOrdinary,
             pins == nil,
             unsafe way.concerns(
                 method, scratch.pointee.requestHead.target, scratch.pointee.requestHead.fields, bytes.span,
@@ -281,6 +281,7 @@ extension ClientConnection {
             handling: snapshot.defaultHandling)
         request.readsDetails = snapshot.access.looksAtDetails
         if let serverName = context.serverName { request.serverName = serverName }
+        if context.listener?.isForPeers == true { request.readPeer(worker.shared.fleet?.peers) }
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }

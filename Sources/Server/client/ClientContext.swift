@@ -8,6 +8,8 @@ struct ClientContext {
     let peer: IPAddress?
     /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     let isAdmitted: Bool
+    /// Whether its plain requests may be answered by the short way: it is admitted, and is no other node of the fleet.
+    let isOrdinary: Bool
     /// Who the client proved to be for the whole connection: with its certificate, with SOCKS, or, in an opened tunnel, with the CONNECT. Nil
     /// if each request carries its own credentials.
     let identity: Identity?
@@ -31,6 +33,7 @@ struct ClientContext {
     ) {
         self.peer = peer
         self.isAdmitted = isAdmitted
+        isOrdinary = isAdmitted && listener?.isForPeers != true
         self.identity = identity
         self.listener = listener
         self.isSecured = isSecured

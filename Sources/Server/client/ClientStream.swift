@@ -1,5 +1,6 @@
 import Access
 import EventLoop
+import Fleet
 import Forwarding
 import Framing
 import Message
@@ -24,6 +25,8 @@ final class ClientStream {
     let body: InboundBody?
     /// What the final head says of the client's authentication. Nil: nothing, as with most schemes.
     var authenticationReply: AuthenticationReply?
+    /// What the final head tells the node of the fleet that asks. Nil: the client is no node.
+    var peerVerdict: PeerVerdict?
 
     init(_ session: ClientConnection, number: UInt32, body: InboundBody?) {
         self.body = body
@@ -120,6 +123,13 @@ final class ClientStream {
     /// - Parameter delivery: the body. The session sends it after the head without further calls. Nil if there is no body.
     func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
+        if let peerVerdict {
+            return begin(delivery) { bytes in
+                let start = bytes.count
+                head(&bytes)
+                peerVerdict.insert(intoHeadAt: start, of: &bytes)
+            }
+        }
         guard let authenticationReply else { return begin(delivery, head) }
         begin(delivery) { bytes in
             let start = bytes.count

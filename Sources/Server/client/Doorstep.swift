@@ -59,7 +59,7 @@ final class Doorstep: TimedObject {
         self.transport = consume transport
         self.received = received
         stage = .looking(.beginning(isTrusted: isTrusted))
-        isAdmitted = worker.snapshot.access.admits(client: peer)
+        isAdmitted = listener.isForPeers || worker.snapshot.access.admits(client: peer)
     }
 
     /// - Parameters:
@@ -245,7 +245,9 @@ final class Doorstep: TimedObject {
         worker.counters.add(.proxyHandshakes)
         if transport?.isResumed == true { worker.counters.add(.proxyHandshakesResumed) }
         stage = .looking(.insideTLS)
-        identity = transport?.clientNames.flatMap { snapshot.identity(of: ClientCertificate($0)) }
+        if !listener.isForPeers {
+            identity = transport?.clientNames.flatMap { snapshot.identity(of: ClientCertificate($0)) }
+        }
         readEvent.add()
         if case .wouldBlock = transport?.flush() { writeEvent.add() }
         onReadable()

@@ -14,8 +14,11 @@ final class ListenerTerms: Sendable {
     /// Who has to send a PROXY header.
     private let trusted: [AddressRange]
     let tls: ListenerTLS?
+    /// The clients are other nodes of the fleet, which ask for what this one owns.
+    let isForPeers: Bool
 
-    init(_ settings: ListenerSettings, tls: ListenerTLS?) {
+    init(_ settings: ListenerSettings, tls: ListenerTLS?, isForPeers: Bool = false) {
+        self.isForPeers = isForPeers
         precondition((settings.tls == nil) == (tls == nil), "a listener with TLS has a certificate")
         name = settings.name
         nameInLog = settings.writtenName

@@ -32,6 +32,7 @@ extension Exchange {
         // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
         isAnswered = true
         self.service = service
+        if request.peer != nil { stream.peerVerdict = service.isFromStore ? .hit : .fetched }
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
             ownFields: fields(of: released, released === record ? ownFields : nil))
@@ -49,12 +50,14 @@ extension Exchange {
         if answer.endsWithConnection { stream.closeAfterwards(.endOfBody) }
         switch service {
         // The response is just arriving: wait for the first bytes of the body, so that they go out together with the head.
-        case .miss, .part: worker.readers.add(stream.address.connection)
+        case .miss, .peer, .part: worker.readers.add(stream.address.connection)
         case .hit, .shared, .stale, .revalidated, .collapsed, .staleOnError: stream.flush()
         }
     }
 
     private func count(_ service: Service) {
+        // Another node counts what it serves to its client.
+        guard request.peer == nil else { return }
         switch service {
         case .hit: worker.counters.add(.hits)
         case .shared:
@@ -63,7 +66,7 @@ extension Exchange {
         case .stale, .staleOnError: worker.counters.add(.staleHits)
         case .revalidated: worker.counters.add(.revalidated)
         case .collapsed: worker.counters.add(.collapsed)
-        case .miss, .part: worker.counters.add(.misses)
+        case .miss, .peer, .part: worker.counters.add(.misses)
         }
     }
 
@@ -82,7 +85,7 @@ extension Exchange {
     func fetchStored(_ record: StoredResponse, as service: Service, ownFields: Fields?) {
         precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
         switch service {
-        case .miss, .part: serve(record, as: service, ownFields: ownFields)
+        case .miss, .peer, .part: serve(record, as: service, ownFields: ownFields)
         case .hit, .shared, .stale, .collapsed, .revalidated, .staleOnError:
             // This fetch is done. If bytes of the response are missing, another fetch retrieves them.
             waiting = .nothing
@@ -107,6 +110,7 @@ extension Exchange {
     private func begin(_ response: ReceivedResponse, _ head: RelayedHead, _ delivery: Delivery?) {
         precondition(stream.isAwaiting, "a request gets one answer")
         isAnswered = true
+        if request.peer != nil { stream.peerVerdict = .passed }
         worker.counters.add(.passed)
         stream.account.status = response.status
         stream.account.outcome = .passed
@@ -161,7 +165,7 @@ extension Exchange {
     func replaceAnswer(of record: StoredResponse?, because breakage: Delivery.Breakage) {
         let isOwn =
             switch service {
-            case .miss, .part: true
+            case .miss, .peer, .part: true
             case .hit, .shared, .stale, .revalidated, .collapsed, .staleOnError: false
             }
         switch (breakage, record) {
@@ -222,6 +226,7 @@ extension Exchange {
         // The request was forwarded if the origin failed, or if it has the head and was being sent the body.
         let wasForwarded = refusal.isOfOrigin || isUploading
         detachFetch()
+        if request.peer != nil { notePeerRefusal(refusal) }
         guard stream.takeBack() else {
             stream.account.refusal = refusal
             return stream.reset(.answerIncomplete)

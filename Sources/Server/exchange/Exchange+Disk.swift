@@ -82,7 +82,9 @@ extension Exchange {
 
     /// Asks the fleet for the response. Returns whether the exchange now waits for the answer, which takes about 20 ms at most.
     private func askFleet() -> Bool {
-        guard let fleet = worker.shared.fleet, !lookUp.hasAskedFleet, FleetDesk.isShareable(request.keyBytes) else {
+        guard let fleet = worker.shared.fleet, !lookUp.hasAskedFleet, request.peer == nil,
+            FleetDesk.isShareable(request.keyBytes)
+        else {
             return false
         }
         lookUp.hasAskedFleet = true

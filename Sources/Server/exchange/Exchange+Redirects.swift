@@ -28,7 +28,7 @@ extension Exchange {
     /// redirects.
     func hasFollowed(_ status: UInt16, _ fields: Fields) -> Bool {
         // An answer that takes the place of one that has begun is what the client was to get already.
-        guard !isAnswered, RedirectStep.concerns(status: status),
+        guard !isAnswered, request.peer == nil, RedirectStep.concerns(status: status),
             var trail = detour?.trail ?? TargetURI(request.uri).map({ RedirectTrail(request.method, $0) })
         else { return false }
         let content: Redirect.Content = !request.hasBody ? .none : leavesRequestUnread ? .unfinished : .sent

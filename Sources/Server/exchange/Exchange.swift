@@ -61,6 +61,8 @@ final class Exchange: FetchListener {
         var diskAttempts = 0
     }
 
+    /// A node that asks knows already that the origin is being asked.
+    var hasToldPeer = false
     let stream: ClientStream
     let worker: Worker
     let snapshot: Snapshot
@@ -131,6 +133,7 @@ final class Exchange: FetchListener {
     func start() {
         precondition(!isAnswered && isAtRest, "an exchange starts once")
         if stream.isSocks { stream.account.isSocks = true }
+        if let peer = request.peer { return startForPeer(peer) }
         guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
@@ -267,7 +270,9 @@ final class Exchange: FetchListener {
     private func decide(resolved: Bool) -> RequestMachine.Action? {
         // Rules and closed networks do not concern the origin inside this process.
         if snapshot.isBuiltIn(request) { return machine.on(.verdict(.allow(rule: nil))) }
-        if !resolved, !snapshot.limitPlan.isEmpty, let refusal = meetsLimit() { return machine.on(.refused(refusal)) }
+        if !resolved, !snapshot.limitPlan.isEmpty, request.peer == nil, let refusal = meetsLimit() {
+            return machine.on(.refused(refusal))
+        }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
         guard resolved else { return note(worker.decide(request.access, address: nil, snapshot)) }
@@ -372,7 +377,7 @@ final class Exchange: FetchListener {
             stream.keepShortWay(after: request, by: snapshot)
         }
         let service: Service = !isFresh ? .stale : lookUp.isShared ? .shared : .hit
-        if service == .hit, lookUp.isFromDisk { worker.counters.add(.hitsFromDisk) }
+        if service == .hit, lookUp.isFromDisk, request.peer == nil { worker.counters.add(.hitsFromDisk) }
         serveRecord(selected, as: service)
     }
 
@@ -380,6 +385,7 @@ final class Exchange: FetchListener {
 
     private func lead() -> RequestMachine.Action {
         precondition(isAtRest, "what is waited for here would never be cancelled")
+        if request.peer != nil { tellPeerOfWork() }
         switch request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest) {
         case .lead(let transfer):
             waiting = .leading(transfer)
@@ -460,6 +466,7 @@ final class Exchange: FetchListener {
     // MARK: retrieving
 
     private func retrieve(_ plan: RetrievalPlan) {
+        if request.peer != nil { tellPeerOfWork() }
         var transfer: Transfer?
         if plan.isLeading, case .leading(let led) = waiting { transfer = led }
         precondition(plan.isLeading == (transfer != nil), "who leads has a transfer to resolve")
@@ -547,8 +554,14 @@ final class Exchange: FetchListener {
     private func log() {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
+        // What a client of another node asks for is counted and learned there.
+        guard request.peer == nil else { return logLine() }
         countEcosystem()
         if worker.learner != nil { observe() }
+        logLine()
+    }
+
+    private func logLine() {
         guard worker.log.isOn else { return }
         worker.log.append(
             stream.account, request: detour?.first ?? request, redirectedTo: detour.map { _ in request.uri })

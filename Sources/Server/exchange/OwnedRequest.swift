@@ -2,6 +2,7 @@ import Access
 import Caching
 import Cookies
 import Credentials
+import Fleet
 import Forwarding
 import Framing
 import Message
@@ -70,6 +71,10 @@ final class OwnedRequest: ReceivedRequest {
     var hasMismatched = false
     /// Nil if the request has the key of its own address.
     private(set) var folded: FoldedRequest?
+    /// What another node of the fleet says, or why it is not answered. Nil: the client is no node.
+    private(set) var peer: Result<PeerQuestion, PeerObjection>?
+    /// Another node of the fleet owns the response, so that it stays in memory here.
+    var isOwnedElsewhere = false
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
@@ -104,11 +109,11 @@ final class OwnedRequest: ReceivedRequest {
         if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
         var made = AccessRequest(
-            client: client, identity: identity, method: head.method,
+            client: asker, identity: identity, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
-        made.listener = listener?.name
+        made.listener = listenerName
         if let serverName { made.serverName = serverName }
         if readsDetails { made.details = details }
         cachedAccess = made
@@ -126,9 +131,9 @@ final class OwnedRequest: ReceivedRequest {
         if pin != nil { keepPrivate(&handling) }
         precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
-        releaseRule = handling.hasParticulars ? releaseRule(by: rules) : nil
+        releaseRule = handling.hasParticulars && peer == nil ? releaseRule(by: rules) : nil
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
-        let compresses = handling.compression != .no || rules.dependOnType
+        let compresses = (handling.compression != .no || rules.dependOnType) && peer == nil
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
         chooseCredential(snapshot, shared, now: now)
@@ -234,6 +239,12 @@ final class OwnedRequest: ReceivedRequest {
         }
     }
 
+    /// Takes what another node of the fleet says of its client, or why it is not answered.
+    func take(_ peer: Result<PeerQuestion, PeerObjection>) {
+        self.peer = peer
+        identity = peerQuestion?.user.flatMap { Identity($0) }
+    }
+
     /// Gives the request another key than that of its own address.
     func fold(_ folded: FoldedRequest, key keyBytes: [UInt8], _ shared: Shared) {
         self.folded = folded
@@ -257,6 +268,11 @@ final class OwnedRequest: ReceivedRequest {
         var own = ofResponse
         keepPrivate(&own)
         return own
+    }
+
+    /// Where a response that is handled so is kept.
+    func storage(_ handling: CacheHandling) -> StoragePolicy {
+        isOwnedElsewhere && handling.storage == .permanent ? .session : handling.storage
     }
 
     /// The handling of a stored response.
@@ -317,7 +333,7 @@ final class OwnedRequest: ReceivedRequest {
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: identity == nil
+            needsIdentity: identity == nil && peer == nil
                 && (snapshot.asksForCredentials
                     || (snapshot.readsCredentials && head.fields.present.contains(.proxyAuthorization))),
             asksForOriginState: asksForOriginState,

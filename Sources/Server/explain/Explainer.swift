@@ -197,6 +197,7 @@ struct Explainer {
 
     private mutating func lookUp() -> RequestMachine.Event {
         describeFolding()
+        describeOwner()
         var records = request.zone.lookup(request.key, request.keyBytes)
         // This thread, unlike a worker, may wait for the disk.
         if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),
@@ -252,6 +253,15 @@ struct Explainer {
             return (.validate, "\(why(plan)): the origin is asked with the validators of the stored response")
         }
         return (.fetch, "\(why(plan)): the origin is asked")
+    }
+
+    /// Which node of the fleet owns the response.
+    private mutating func describeOwner() {
+        guard let desk = proxy.shared.fleet?.peers, request.isForFleet(snapshot) else { return }
+        let owners = desk.owners(zone: request.zone.name, key: request.keyBytes)
+        guard let owner = owners.first else { return }
+        note("fleet", "owner", owner)
+        if owners.count > 1 { note("fleet", "stand-in", owners[1]) }
     }
 
     private func why(_ plan: RetrievalPlan) -> String {

@@ -11,6 +11,8 @@ package final class FleetDesk: Sendable {
     private let zones: Zones
     private let figures = Locked(FleetFigures())
     private let state = Locked(State())
+    /// The nodes that are asked for what they own. Nil: the nodes do not ask each other.
+    let peers: PeerDesk?
 
     private struct State {
         var inbox: Inbox?
@@ -21,23 +23,32 @@ package final class FleetDesk: Sendable {
     init(_ terms: FleetTerms, zones: Zones) {
         self.terms = terms
         self.zones = zones
+        peers = terms.peers.map { PeerDesk($0, node: terms.node, hash: terms.hash) }
     }
+
+    /// Nil: the nodes do not ask each other.
+    package var peerStatistics: PeerFigures? { peers?.figures }
 
     package var statistics: FleetFigures { figures.withLock { $0 } }
 
     // MARK: life
 
     /// Begins to share, and to follow the purges of the fleet. Called once. Before, every read is a miss.
-    func begin(_ effects: FleetEffects, dns: Resolver.Options) throws {
+    ///
+    /// - Parameter isOwn: whether a server at this address is this process.
+    func begin(
+        _ effects: FleetEffects, dns: Resolver.Options, isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
+    ) throws {
         let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
         let signal = CountingSemaphore()
-        let (terms, zones, figures) = (terms, zones, figures)
+        let (terms, zones, figures, peers) = (terms, zones, figures, peers)
         let kept = zones.rememberedPosition
         let thread = OwnedThread(
             try startThread(name: "larder-fleet") {
                 do {
                     let node = try FleetNode(
-                        terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns)
+                        terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns,
+                        peers: peers, isOwn: isOwn)
                     // What was stored by an earlier run may have been purged since.
                     if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
                     started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
@@ -97,8 +108,11 @@ package final class FleetDesk: Sendable {
     }
 
     /// Offers a response to the other nodes.
-    func write(_ record: StoredResponse, of zone: Zone) {
-        guard FleetDesk.isShareable(record.keyBytes), record.storage == .permanent, record.body.isComplete,
+    ///
+    /// - Parameter isOwnedElsewhere: it is kept in memory alone because another node owns it.
+    func write(_ record: StoredResponse, of zone: Zone, isOwnedElsewhere: Bool = false) {
+        guard FleetDesk.isShareable(record.keyBytes), record.storage == .permanent || isOwnedElsewhere,
+            record.body.isComplete,
             record.body.isResident, record.body.length <= SharedRecord.bodyBytesMax
         else { return }
         let write = SharedWrite(
@@ -108,9 +122,10 @@ package final class FleetDesk: Sendable {
     }
 
     /// Removes what the fleet has of a key, because it must not be served any more.
-    func remove(_ keyBytes: [UInt8], of zone: Zone) {
+    func remove(_ keyBytes: [UInt8], of zone: Zone, now: MonotonicTime) {
         guard FleetDesk.isShareable(keyBytes) else { return }
         let name = zone.name
+        peers?.noteChange(zone: name, key: keyBytes, now: now)
         _ = post { $0.remove(zone: name, keyBytes) }
     }
 

@@ -166,6 +166,7 @@ extension FleetNode {
     private func perform(_ actions: [StreamFollower.Action]) {
         waitingActions += actions
         while !isMarking, !waitingActions.isEmpty { perform(waitingActions.removeFirst()) }
+        publishPosition()
     }
 
     private func perform(_ action: StreamFollower.Action) {

@@ -12,7 +12,7 @@ final class FleetNode {
     let loop: EventLoop
     let figures: Locked<FleetFigures>
     let zones: Zones
-    private let resolver: Resolver
+    let resolver: Resolver
     /// For reads, writes and announcements.
     let link: RedisLink
     /// Waits for purges.
@@ -66,13 +66,26 @@ final class FleetNode {
     var lastReport: UInt64 = 0
     var namesakeSeenAt: MonotonicTime?
 
+    // Peers (FleetNode+Peers.swift)
+    let peers: PeerDesk?
+    /// Whether a server at this address is this process.
+    let isOwn: @Sendable (IPAddress, UInt16) -> Bool
+    var peerAddresses: [String: [IPAddress]] = [:]
+    /// The names that are being looked up.
+    var namesAsked: Set<String> = []
+    /// The names that the log has complained about.
+    var namesMissed: Set<String> = []
+
     private static let beat = Duration.seconds(5)
 
     init(
         _ terms: FleetTerms, zones: Zones, effects: FleetEffects, position: StreamPosition?,
-        figures: Locked<FleetFigures>, dns: Resolver.Options
+        figures: Locked<FleetFigures>, dns: Resolver.Options, peers: PeerDesk?,
+        isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
     ) throws {
         self.terms = terms
+        self.peers = peers
+        self.isOwn = isOwn
         self.zones = zones
         self.effects = effects
         self.figures = figures
@@ -101,6 +114,8 @@ final class FleetNode {
             RedisLink.Events(
                 opened: { [unowned self] in feedOpened($0) }, failed: { [unowned self] in feedFailed($0) }))
         loop.timers.schedule(clock, after: FleetNode.beat)
+        publishPosition()
+        lookForPeers()
         loop.run()
     }
 
@@ -119,6 +134,7 @@ final class FleetNode {
 
     private func beat() {
         loop.timers.schedule(clock, after: FleetNode.beat)
+        lookForPeers()
         // In this order: what another node has written under the name of this one is seen before it is written over.
         lookForNodes { [unowned self] in readReports() }
         register()

@@ -12,16 +12,20 @@ package struct FleetTerms: Sendable {
     /// The name of this node.
     let node: String
     let hash: FleetSecret
+    /// Nil: the nodes do not ask each other.
+    package let peers: PeerTerms?
 
     /// - Parameters:
     ///   - authorities: whom the certificate of the server may come from. Without effect on a URL without TLS.
     ///   - secret: what all nodes of the fleet have, and nobody else.
     package init(
-        url: RedisURL, password: [UInt8]?, authorities: TLSClientOptions.Authorities, node: String, secret: [UInt8]
+        url: RedisURL, password: [UInt8]?, authorities: TLSClientOptions.Authorities, node: String, secret: [UInt8],
+        peers: PeerTerms? = nil
     ) throws(TLSContextError) {
         self.url = url
         self.password = password
         self.node = node
+        self.peers = peers
         hash = FleetSecret(secret)
         guard url.isSecured else {
             tls = nil

@@ -7,8 +7,8 @@ struct ListeningPlace {
         case address(SocketAddress, unixMode: UInt32?)
         case inherited(InheritedSockets.Socket)
     }
-    /// Of the entry in `Configuration.listen`.
-    let index: Int
+    /// Of the entry in `Configuration.listen`. Nil: that of `fleet.node.peer`.
+    let index: Int?
     let source: Source
     var address: SocketAddress
     let terms: ListenerTerms
@@ -24,7 +24,9 @@ struct ListeningPlace {
     var kind: Listener.Kind { address.family == .unix ? .unix : .tcp }
 
     /// The places of a configuration.
-    static func all(_ snapshot: Snapshot) throws(Proxy.StartError) -> [ListeningPlace] {
+    ///
+    /// - Parameter peers: for other nodes of the fleet, which have a place of their own.
+    static func all(_ snapshot: Snapshot, _ peers: PeerTerms?) throws(Proxy.StartError) -> [ListeningPlace] {
         var result: [ListeningPlace] = []
         for (index, listener) in snapshot.configuration.listen.enumerated() {
             let tls = listener.tls.map { settings in
@@ -52,7 +54,17 @@ struct ListeningPlace {
                 for socket in sockets { add(.inherited(socket), try address(of: socket, snapshot, index)) }
             }
         }
+        if let place = peers.flatMap({ place(for: $0) }) { result.append(place) }
         return result
+    }
+
+    private static func place(for peers: PeerTerms) -> ListeningPlace? {
+        let settings = peers.listenerSettings
+        guard case .tcp(let address, let port) = settings.address else { return nil }
+        let socket = SocketAddress(address, port: port)
+        return ListeningPlace(
+            index: nil, source: .address(socket, unixMode: nil), address: socket,
+            terms: ListenerTerms(settings, tls: peers.tls.server, isForPeers: true))
     }
 
     private static func address(

@@ -39,12 +39,12 @@ package final class Proxy: Sendable {
     }
 
     package enum StartError: Error, CustomStringConvertible {
-        /// - Parameter index: the entry of `Configuration.listen`.
-        case listen(index: Int, address: String, SocketError)
+        /// - Parameter index: the entry of `Configuration.listen`. Nil: `fleet.node.peer`.
+        case listen(index: Int?, address: String, SocketError)
         /// The service manager has passed no such socket, or none that listens.
-        case notInherited(index: Int, address: String)
+        case notInherited(index: Int?, address: String)
         /// A socket that the service manager has passed lets other machines in, and the configuration names neither clients nor users.
-        case unguarded(index: Int, address: String)
+        case unguarded(index: Int?, address: String)
         case worker(String)
         case log(path: String, errno: CInt)
         case disk(BackStoreRefusal)
@@ -77,7 +77,7 @@ package final class Proxy: Sendable {
     package static func start(_ snapshot: Snapshot, fleet: FleetTerms? = nil) throws -> Proxy {
         let configuration = snapshot.configuration
         // Check this first: if another program has the address, nothing has to be undone.
-        for place in try ListeningPlace.all(snapshot) { try place.checkFree() }
+        for place in try ListeningPlace.all(snapshot, fleet?.peers) { try place.checkFree() }
         let log = AccessLogSink(configuration.log.access)
         do {
             try log.start()
@@ -114,7 +114,10 @@ package final class Proxy: Sendable {
 
     /// Begins to share with the other nodes, and to follow their purges. Does nothing if this Larder is alone.
     package func joinFleet(_ effects: FleetEffects) throws {
-        try shared.fleet?.begin(effects, dns: Resolver.Options(snapshot.configuration.dns))
+        let shared = shared
+        try shared.fleet?.begin(effects, dns: Resolver.Options(snapshot.configuration.dns)) { address, port in
+            shared.isOwnListener(address, port: port)
+        }
     }
 
     /// Fits malloc to the workers of a configuration, for the whole process. Call it before the first thread is started.
@@ -135,7 +138,7 @@ package final class Proxy: Sendable {
     private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
         let count = Proxy.workerCount(snapshot.configuration)
         precondition(count > 0, "a proxy has at least one worker")
-        var places = try ListeningPlace.all(snapshot)
+        var places = try ListeningPlace.all(snapshot, shared.fleet?.peers?.terms)
         for number in 0..<count {
             var listeners: [(CInt, Listener.Kind, ListenerTerms)] = []
             for index in places.indices where places[index].isShared || number == 0 {
@@ -149,7 +152,8 @@ package final class Proxy: Sendable {
             shared.onWait { started.inbox.post { started.worker.value.closeShortWays() } }
         }
         shared.setProxyAddresses(places.map(\.address))
-        state.withLock { [places] in $0.addresses = places.map(\.address) }
+        let ofClients = places.filter { !$0.terms.isForPeers }.map(\.address)
+        state.withLock { $0.addresses = ofClients }
     }
 
     private static func localAddress(_ fd: CInt) -> SocketAddress? {

@@ -79,6 +79,8 @@ package final class Shared: Sendable {
     let instance: Instance
     /// What other nodes have. Nil: this Larder is alone.
     package let fleet: FleetDesk?
+    /// What this node shows to others. Nil: the nodes of the fleet do not ask each other.
+    package var peerTerms: PeerTerms? { fleet?.peers?.terms }
     /// How often clients failed to prove who they are, and which nonces they have used.
     let attempts = AttemptLedger()
     private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])

@@ -197,10 +197,10 @@ import Synchronization
                 worker: self, listener: listener, peer: peer, place: taken, transport: transport, received: [],
                 isTrusted: true)
         }
-        guard let place = place(taken, of: peer) else {
+        guard let place = listener.isForPeers ? taken : place(taken, of: peer) else {
             return counters.closes.add(Int(CloseReason.tooManyOfClient.rawValue), 1)
         }
-        let isAdmitted = snapshot.access.admits(client: peer)
+        let isAdmitted = listener.isForPeers || snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
         accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted, listener: listener), place)
     }

@@ -206,6 +206,7 @@ extension Fetch {
             breakOffSink(keepsPart: false)
             notify { $0.fetchFailed(proof == nil ? .credentialHidden : .digestMismatch, denial: nil) }
         case .whole:
+            quest?.noteBytes(retrieval.progress.received)
             finishSink(ForwardedHead.trailers(trailers))
             forgetUnproven()
         case .failed(let refusal):

@@ -76,6 +76,6 @@ extension Fetch {
     func forgetUnproven() {
         guard let proof, !proof.isRight else { return }
         _ = request.zone.invalidate(request.key, request.keyBytes)
-        worker.shared.fleet?.remove(request.keyBytes, of: request.zone)
+        worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
     }
 }

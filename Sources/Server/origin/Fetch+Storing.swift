@@ -55,7 +55,9 @@ extension Fetch {
         precondition(!hasNoSink, "the client would wait for a body that nobody writes")
         feed(.stored)
         transfer?.resolve(.published(record))
-        notify { $0.fetchStored(record, as: .miss(reason, status: status), ownFields: ownFields) }
+        let service: Service =
+            quest?.answer.map { .peer(reason, status: status, isHit: $0 == .hit) } ?? .miss(reason, status: status)
+        notify { $0.fetchStored(record, as: service, ownFields: ownFields) }
     }
 
     /// Returns nil where the store has no room, or the response is outdated by now.
@@ -116,7 +118,7 @@ extension Fetch {
 
     /// Whether a large response goes to the disk while it arrives.
     private func isForDisk(_ handling: CacheHandling) -> Bool {
-        handling.storage != .session && (handling.admission == .all || request.tier.wasSeenBefore(request.key))
+        request.storage(handling) != .session && (handling.admission == .all || request.tier.wasSeenBefore(request.key))
     }
 
     // MARK: a body of unknown length that becomes large
@@ -217,7 +219,9 @@ extension Fetch {
 
     /// A whole response is offered to the other nodes of the fleet.
     private func share(_ record: StoredResponse) {
-        worker.shared.fleet?.write(record, of: request.zone)
+        // The node that it came from has offered it already.
+        guard quest?.answer == nil else { return }
+        worker.shared.fleet?.write(record, of: request.zone, isOwnedElsewhere: request.isOwnedElsewhere)
     }
 
     func dropStored(_ record: StoredResponse) {
@@ -437,7 +441,7 @@ extension Fetch {
             }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
-            worker.shared.fleet?.remove(request.keyBytes, of: request.zone)
+            worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
         case .ignore:
             break
         }
@@ -450,7 +454,7 @@ extension Fetch {
         if let stored {
             let outdated = stored.outdated
             _ = request.tier.replace(stored, with: outdated)
-            worker.shared.fleet?.remove(request.keyBytes, of: request.zone)
+            worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
             self.stored = outdated
         }
         releaseStream(isComplete: false)
@@ -470,7 +474,7 @@ extension Fetch {
                 let key = worker.shared.key(of: bytes)
                 for zone in worker.zones {
                     worker.counters.add(.invalidated, zone.invalidate(key, bytes))
-                    worker.shared.fleet?.remove(bytes, of: zone)
+                    worker.shared.fleet?.remove(bytes, of: zone, now: worker.loop.now)
                 }
             }
         }

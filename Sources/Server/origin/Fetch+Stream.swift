@@ -22,6 +22,7 @@ extension Fetch {
     func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
         precondition(hasNoLink, "the stream before has not been ended")
+        if quest != nil, acquireFromPeer() { return }
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
         if terms.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
         if snapshot.usesPlaceholders || request.credential != nil {
@@ -87,6 +88,13 @@ extension Fetch {
 
     func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
         precondition(!holdsStream, "a fetch has one stream at a time")
+        if quest != nil {
+            if peerIsUnreachable(refusal) { return }
+            if quest?.standby != nil {
+                link = .none
+                return turn { returnToStandby() }
+            }
+        }
         turn {
             // The stream request has ended with this call. It must not be cancelled when the machine's next action releases the stream.
             link = .none
@@ -97,6 +105,13 @@ extension Fetch {
 
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
+        if let quest, case .lent(let stream) = link {
+            if quest.isSent {
+                quest.isSent = false
+                return
+            }
+            if isAskingPeer, let asked = quest.asked { return sendToPeer(asked, on: stream) }
+        }
         var mayLogIn = credentialUse != nil
         if snapshot.routesHaveCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
             guard beginProxyLogIn(at: proxy) else { return }
@@ -188,7 +203,7 @@ extension Fetch {
     }
 
     /// Writes a head into the worker's output buffer, or into memory of its own if it is longer, and sends it.
-    private func send(_ outgoing: borrowing OutgoingRequest, on stream: OriginStream) -> OriginStream.WriteOutcome {
+    func send(_ outgoing: borrowing OutgoingRequest, on stream: OriginStream) -> OriginStream.WriteOutcome {
         guard outgoing.lengthMax <= Worker.outBufferBytes else {
             var bytes: [UInt8] = []
             outgoing.serialize(into: &bytes)
@@ -323,6 +338,9 @@ extension Fetch {
     /// The connection ended or failed before a final head.
     private func headEnded() {
         if legs != nil, logInBroke() { return }
+        if isAskingPeer, case .lent(let stream) = link {
+            return peerEnded(isReused: stream.isReused && incoming.head.isEmpty)
+        }
         guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused else {
             return feed(.closed(headBegan: !incoming.head.isEmpty))
         }
@@ -357,6 +375,7 @@ extension Fetch {
     }
 
     func headIsInvalid(_ violation: FramingError) {
+        if isAskingPeer { return peerFailed(.broken) }
         worker.counters.count(violation)
         notify { $0.note(violation: violation) }
         feed(.invalidHead)
@@ -368,6 +387,22 @@ extension Fetch {
             worker.scratch.pointee.responseHead,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
             scheme: request.head.target.scheme)
+        if quest != nil {
+            if isAskingPeer {
+                switch takeFromPeer(response) {
+                case .response(let cleaned): response = cleaned
+                case .working:
+                    wait(terms.firstByte)
+                    return true
+                case .none(let result):
+                    incoming.persists = false
+                    peerFailed(result)
+                    return false
+                }
+            } else if response.status >= 200 {
+                dropStandby()
+            }
+        }
         if let legs, response.status >= 200 {
             if unsafe takeForLogIn(response, headBytes, rest) { return false }
             if legs.use === credentialUse, response.status != 401 { response = response.withoutLogIn }

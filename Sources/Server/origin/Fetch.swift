@@ -134,6 +134,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         set { unsafe uncheckedKeptBody = newValue }
     }
     @exclusivity(unchecked) private var uncheckedKeptBody: KeptBody?
+    /// Asks other nodes of the fleet first. Nil: the origin alone is asked.
+    var quest: PeerQuest?
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
@@ -195,6 +197,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
     func begin() {
         precondition(id != nil, "a fetch is enrolled before it begins")
         brake?.start { [unowned self] in released() }
+        if worker.shared.fleet != nil {
+            quest = makeQuest()
+            if let quest { request.isOwnedElsewhere = quest.keeping != .always }
+        }
         worker.retryBudget.noteRequest(percent: snapshot.configuration.retries.budgetPercent)
         turn { feed(.start) }
     }
@@ -349,6 +355,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             return wait(terms.idle)
         }
         if holdsBody, isIn(.asked) { return turn { releaseBody() } }
+        if isAskingPeer, isIn(.asked) { return turn { peerFailed(.late) } }
         if !isIn(.pausing), !isIn(.retrying) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
     }
@@ -377,6 +384,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
         worker.timers.cancel(self)
         brake?.stop()
+        quest?.end()
         if credentialUse != nil { settleCredentials() }
         if let wait = routeWait.take() { worker.cancel(wait) }
         if snapshot.routesHaveCredentials { settleProxyLogIn() }

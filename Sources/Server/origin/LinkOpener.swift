@@ -106,7 +106,13 @@ final class LinkOpener: TimedObject {
                 guard !connectBuiltIn() else { return }
                 action = opening.on(.unreachable(.terminated))
             case .secure(let serverName, let profile):
-                guard let event = secure(serverName, profile) else { return }
+                guard let event = secure(serverName, snapshot.tls[profile]) else { return }
+                action = opening.on(event)
+            case .securePeer(let peer):
+                guard let context = worker.shared.fleet?.peers?.terms.tls.client else {
+                    preconditionFailure("a node that is asked is one of a fleet")
+                }
+                guard let event = secure(peer.serverName, context) else { return }
                 action = opening.on(event)
             case .askProxy(let proxy, let destination):
                 guard let event = ask(proxy, for: destination) else { return }
@@ -183,13 +189,13 @@ final class LinkOpener: TimedObject {
     }
 
     /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.
-    private func secure(_ serverName: String, _ profile: TLSProfile) -> Opening.Event? {
+    private func secure(_ serverName: String, _ context: TLSClientContext) -> Opening.Event? {
         guard let carrier = transport.take() else { preconditionFailure("a handshake has its connection") }
         self.serverName = serverName
         // The events of the leg before are tied to the same socket.
         clearEvents()
         do {
-            transport = try Transport(securing: carrier, with: snapshot.tls[profile], serverName: serverName)
+            transport = try Transport(securing: carrier, with: context, serverName: serverName)
         } catch {
             return .insecure(.noSession)
         }

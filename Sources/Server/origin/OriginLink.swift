@@ -85,6 +85,12 @@ final class OriginLink: TimedObject {
         return OriginStream(on: self, number: streamsLent)
     }
 
+    /// Gives the loan to another owner.
+    func pass(to owner: any OriginStreamOwner) {
+        precondition(self.owner != nil, "what is not lent has no owner")
+        self.owner = owner
+    }
+
     /// Whether the stream of that number is in use.
     func isLending(_ number: Int) -> Bool { owner != nil && streamsLent == number }
 

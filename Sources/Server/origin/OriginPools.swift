@@ -78,6 +78,7 @@ final class OriginPools {
     /// was made when the link was opened.
     private func mayUse(_ link: OriginLink, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
         if snapshot.access.isOpen && link.snapshot === snapshot { return true }
+        if case .peer = link.pool.key.route { return true }
         if case .proxy = link.pool.key.route {
             let addresses = link.pool.key.goal.addressesBehindProxy
             return addresses.allSatisfy { mayDial($0, for: request, snapshot) }

@@ -82,6 +82,9 @@ struct OriginStream {
     func pause() { lent.pauseReading() }
     func resume() { lent.resumeReading() }
 
+    /// Has another one get the events. The loan goes on.
+    func pass(to owner: any OriginStreamOwner) { lent.pass(to: owner) }
+
     /// Ends the loan.
     func finish(_ ending: Ending) { lent.finish(ending) }
 

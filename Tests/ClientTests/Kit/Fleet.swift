@@ -11,6 +11,8 @@ struct Fleet: Sendable {
     let origin: FleetOrigin
     let nodes: [Larder]
     private let plans: [Plan]
+    /// Nil: the nodes do not ask each other.
+    private(set) var peers: Peers?
 
     /// How a node is started.
     struct Plan: Sendable {
@@ -18,6 +20,76 @@ struct Fleet: Sendable {
         var fleet = "redis: { url: \"redis://127.0.0.1:PORT/0\" }, secret_file: SECRET"
         /// `cache` of the configuration. DIRECTORY is one of the node.
         var cache = "memory: 64MiB, disk: { size: 0 }"
+        /// Members of `node` and `fleet` behind the name, for nodes that ask each other. Set by `peers`.
+        var node = ""
+        /// What follows the rest of the configuration.
+        var more = ""
+        /// Rules of access.
+        var access = Larder.openLoopback
+    }
+
+    /// Nodes that ask each other for what they own.
+    struct Peers: Sendable {
+        let authority: TestAuthority
+        let ports: [UInt16]
+
+        static func make(_ count: Int, in place: Workplace) async throws -> Peers {
+            let authority = try await TestAuthority.make("fleet-authority", in: place)
+            try await authority.issue("node", for: "IP:127.0.0.1,DNS:localhost")
+            return Peers(authority: authority, ports: (0..<count).map { _ in FreePort.take() })
+        }
+
+        /// The plan of a node, with its part in the fleet.
+        func plan(_ index: Int, _ plan: Plan = Plan()) -> Plan {
+            var own = plan
+            let all = ports.map { "\"127.0.0.1:\($0)\"" }.joined(separator: ", ")
+            own.node = "peer: { address: 127.0.0.1:\(ports[index]), \(tls) }"
+            own.fleet += ", peers: [ \(all) ]"
+            return own
+        }
+
+        var tls: String {
+            let place = authority.place
+            return
+                "certificate: \(place.path("node.crt")), key: \(place.path("node.key")), ca: \(authority.certificate)"
+        }
+    }
+
+    /// Nodes that ask each other.
+    static func withPeers(
+        _ plans: [Plan] = [Plan(), Plan(), Plan()], _ body: (Fleet) async throws -> Void
+    ) async throws {
+        try await Workplace.with { place in
+            let redis = try await RedisServer.start(in: place)
+            let peers = try await Peers.make(plans.count, in: place)
+            try await with(plans.enumerated().map { peers.plan($0.offset, $0.element) }, in: place, redis) {
+                (fleet: Fleet) async throws -> Void in
+                try await body(fleet.asking(peers))
+            }
+        }
+    }
+
+    func asking(_ peers: Peers) -> Fleet {
+        var fleet = self
+        fleet.peers = peers
+        return fleet
+    }
+
+    /// The number of the node that owns a path, as a node says it.
+    func owner(of path: String, saidBy node: Larder? = nil) async throws -> Int {
+        let output = try await (node ?? nodes[0]).command("explain", url(path), "--client", "127.0.0.2")
+        let match = try #require(output.out.firstMatch(of: /owner +127\.0\.0\.1:([0-9]+)/), "\(output)")
+        let port = try #require(UInt16(match.1))
+        return try #require(peers?.ports.firstIndex(of: port))
+    }
+
+    /// A path with the same keys that nobody has asked for, and that a certain node owns.
+    func fresh(_ path: String, ownedBy index: Int) async throws -> String {
+        for _ in 0..<200 {
+            let own = origin.fresh(path)
+            if try await owner(of: own) == index { return own }
+        }
+        throw Missing(description: "no path is owned by node \(index)")
     }
 
     static let isInstalled = installed("curl") != nil && RedisServer.isInstalled
@@ -59,9 +131,10 @@ struct Fleet: Sendable {
             listen: [ { address: 127.0.0.1:0 } ]
             admin: { address: 127.0.0.1:\(adminPort), socket: \(place.path("\(name).sock")) }
             cache: { \(cache) }
-            fleet: { \(fleet), node: { name: \(name) } }
+            fleet: { \(fleet), node: { name: \(name)\(plan.node.isEmpty ? "" : ", \(plan.node)") } }
             log: { access: \(place.path("\(name).jsonl")), level: info }
-            \(Larder.openLoopback)
+            \(plan.access)
+            \(plan.more)
 
             """
         return try await Larder.start(in: place, text: text, adminPort: adminPort, file: "\(name).yaml")
@@ -197,6 +270,8 @@ struct Fleet: Sendable {
 /// | `etag` | there is an entity tag, and requests with it get 304 |
 /// | `tag` | Surrogate-Key |
 /// | `type` | Content-Type |
+/// | `wait` | milliseconds before the head |
+/// | `pause` | milliseconds behind each 64 KiB |
 final class FleetOrigin: Sendable {
     let url = Locked("")
     private let versions = Locked<[String: Int]>([:])
@@ -252,6 +327,7 @@ final class FleetOrigin: Sendable {
             connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
             return
         }
+        if let wait = keys["wait"].flatMap({ UInt32($0) }) { usleep(wait * 1000) }
         let version = version(path)
         let tag = "\"\(path.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFFFF })-\(version)\""
         var fields =
@@ -264,9 +340,27 @@ final class FleetOrigin: Sendable {
             connection.send("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n")
             return
         }
-        let body = FleetOrigin.body(path, version, keys["vary"].map(field) ?? "")
-        connection.send("HTTP/1.1 \(keys["status"] ?? "200") X\r\n\(fields)Content-Length: \(body.count)\r\n\r\n")
-        if words[0] == "GET" { connection.send(body) }
+        let whole = FleetOrigin.body(path, version, keys["vary"].map(field) ?? "")
+        var body = whole[...]
+        var status = keys["status"] ?? "200"
+        if keys["etag"] != nil, let range = field("Range").wholeMatch(of: /bytes=([0-9]+)-([0-9]*)/),
+            let first = Int(range.1), first < whole.count, ["", tag].contains(field("If-Range"))
+        {
+            let last = min(Int(range.2) ?? whole.count - 1, whole.count - 1)
+            body = whole[first...last]
+            status = "206"
+            fields += "Content-Range: bytes \(first)-\(last)/\(whole.count)\r\n"
+        }
+        connection.send("HTTP/1.1 \(status) X\r\n\(fields)Content-Length: \(body.count)\r\n\r\n")
+        guard words[0] == "GET" else { return }
+        guard let pause = keys["pause"].flatMap({ UInt32($0) }) else {
+            connection.send(Array(body))
+            return
+        }
+        while !body.isEmpty, connection.send(Array(body.prefix(65_536))) {
+            body = body.dropFirst(65_536)
+            usleep(pause * 1000)
+        }
     }
 }
 

@@ -1,0 +1,297 @@
+import EventLoop
+import Fleet
+import Message
+import Routing
+
+/// The other nodes as this one sees them: who owns what, who is asked, and who is left alone for a while. May be used by every thread.
+///
+/// Everything fails open: whatever is wrong with a node, the origin is asked.
+final class PeerDesk: Sendable {
+    let terms: PeerTerms
+    let node: String
+    private let hash: FleetSecret
+    private let state: Locked<State>
+
+    private struct State {
+        var membership: Membership
+        /// When this node became a member. Nil: it is none.
+        var joinedAt: MonotonicTime?
+        var position: StreamPosition?
+        /// Everything is being marked as stale, or may have to be.
+        var isMarking = false
+        var circuits: [FleetPeer: Fleet.Circuit] = [:]
+        var figures = PeerFigures()
+        var memory = PeerMemory()
+    }
+
+    /// Who is in the fleet. It does not change; another one takes its place.
+    struct Membership {
+        let ownership: Ownership
+        /// For each member of `ownership` where it is asked. Nil: that is this node.
+        let places: [FleetPeer?]
+
+        var own: Int? { places.firstIndex { $0 == nil } }
+    }
+
+    /// How long the owner of before is asked by a node that has become a member.
+    private static let newFor = Duration.seconds(600)
+
+    init(_ terms: PeerTerms, node: String, hash: FleetSecret) {
+        self.terms = terms
+        self.node = node
+        self.hash = hash
+        state = Locked(State(membership: Membership(ownership: Ownership([], hash: hash), places: [])))
+    }
+
+    // MARK: what the fleet's thread says
+
+    /// - Parameter members: those that are known, in any order, and where each is asked; nil for this node.
+    /// - Returns: whether they are others than before.
+    func setMembers(_ members: [(member: Ownership.Member, place: FleetPeer?)], now: MonotonicTime) -> Bool {
+        let sorted = members.sorted { $0.member.name < $1.member.name }
+        return state.withLock { state in
+            guard
+                state.membership.ownership.members != sorted.map(\.member)
+                    || state.membership.places != sorted.map(\.place)
+            else { return false }
+            state.membership = Membership(
+                ownership: Ownership(sorted.map(\.member), hash: hash), places: sorted.map(\.place))
+            if state.membership.own == nil {
+                state.joinedAt = nil
+            } else if state.joinedAt == nil {
+                state.joinedAt = now
+            }
+            let places = Set(sorted.compactMap(\.place))
+            state.circuits = state.circuits.filter { places.contains($0.key) }
+            return true
+        }
+    }
+
+    /// Up to which purge this node has got.
+    func setPosition(_ position: StreamPosition?, isMarking: Bool) {
+        state.withLock { state in
+            state.position = position
+            state.isMarking = isMarking
+        }
+    }
+
+    // MARK: asking
+
+    /// Whom to ask for a response, and whether it is this node's own.
+    struct Plan {
+        let asks: [(peer: FleetPeer, isForStoreOnly: Bool)]
+        let keeping: PeerPlan.Keeping
+        /// Something unsafe was sent to the URL from here, of which the others do not know.
+        let asksForNews: Bool
+    }
+
+    /// - Parameters:
+    ///   - isForPeer: another node asks.
+    ///   - looksIntoStores: what another node happens to have is good enough, if it is fresh.
+    func plan(
+        zone: String, key: [UInt8], isForPeer: Bool, looksIntoStores: Bool, now: MonotonicTime
+    ) -> Plan {
+        let word = PeerDesk.word(zone, key)
+        let (membership, joinedAt, note) = state.withLock { state in
+            let note = state.memory.note(of: word, now: now.nanoseconds)
+            if note == .changed, !isForPeer { state.memory.forget(word) }
+            return (state.membership, state.joinedAt, note)
+        }
+        guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
+        let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
+        let isNew = joinedAt.map { now.duration(since: $0) < PeerDesk.newFor } ?? false
+        let plan = PeerPlan(ranking: ranking, own: membership.own, isNew: isNew, isForPeer: isForPeer)
+        return Plan(
+            asks: plan.asks.compactMap { ask in
+                guard !ask.isForStoreOnly || (looksIntoStores && note != .changed) else { return nil }
+                return membership.places[ask.member].map { ($0, ask.isForStoreOnly) }
+            }, keeping: plan.keeping, asksForNews: note == .changed)
+    }
+
+    /// What a response says forbids to store it: asking the owner for it is of no use.
+    func notePassing(zone: String, key: [UInt8], now: MonotonicTime) {
+        let word = PeerDesk.word(zone, key)
+        state.withLock { $0.memory.set(.passed, for: word, now: now.nanoseconds) }
+    }
+
+    /// Something unsafe was sent to a URL (RFC 9111 §4.4), or its response turned out to be wrong. What others have of it must not be used here without asking the origin.
+    func noteChange(zone: String, key: [UInt8], now: MonotonicTime) {
+        let word = PeerDesk.word(zone, key)
+        state.withLock { $0.memory.set(.changed, for: word, now: now.nanoseconds) }
+    }
+
+    /// Tells keys of this process apart, and nobody can provoke that two are taken for one.
+    private static func word(_ zone: String, _ key: [UInt8]) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(zone)
+        hasher.combine(key)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    /// The owner of a key and its stand-in, for people. Empty as long as no members are known.
+    func owners(zone: String, key: [UInt8]) -> [String] {
+        let ownership = state.withLock { $0.membership.ownership }
+        return ownership.ranking(zone: zone, key: key, count: 2, hash: hash).map { ownership.members[$0].name }
+    }
+
+    /// The value of `Larder-Peer` in a request. Nil: there is too much to say.
+    func question(_ ask: (inout PeerQuestion) -> Void) -> [UInt8]? {
+        var question = PeerQuestion(node: node)
+        question.position = state.withLock { $0.position }
+        ask(&question)
+        return question.encoded(hash: hash)
+    }
+
+    /// - Returns: nil if the node has failed lately, and is not asked.
+    func permit(to peer: FleetPeer, now: MonotonicTime) -> Fleet.Circuit.Permit? {
+        state.withLock { state in
+            let permit = state.circuits[peer, default: PeerDesk.circuit].permit(now: now.nanoseconds)
+            if permit == nil {
+                state.figures.passedOver += 1
+            } else {
+                state.figures.asked += 1
+            }
+            return permit
+        }
+    }
+
+    /// Three failures within ten seconds.
+    private static var circuit: Fleet.Circuit { Fleet.Circuit(failuresToOpen: 3, windowNanoseconds: 10_000_000_000) }
+
+    func settle(_ permit: Fleet.Circuit.Permit, of peer: FleetPeer, _ result: PeerResult, now: MonotonicTime) {
+        let outcome: Fleet.Circuit.Outcome = result.isFailure ? .failure(jitter: .random(in: 0...UInt64.max)) : .success
+        let hasOpened = state.withLock { state in
+            state.figures.count(result)
+            let wasOpen = state.circuits[peer]?.isOpen ?? false
+            state.circuits[peer, default: PeerDesk.circuit].settle(permit, outcome, now: now.nanoseconds)
+            return !wasOpen && state.circuits[peer]?.isOpen == true
+        }
+        if hasOpened {
+            Diagnostics.warning("fleet: the node \(peer) is not asked for a while: \(result)")
+        }
+    }
+
+    // MARK: being asked
+
+    /// What another node says in its request.
+    func read(_ value: [UInt8]) -> Result<PeerQuestion, PeerObjection> {
+        do throws(PeerObjection) {
+            let question = try PeerQuestion.decode(value, hash: hash)
+            guard isUpToDate(for: question) else { throw .behind }
+            state.withLock { $0.figures.served += 1 }
+            return .success(question)
+        } catch {
+            noteRefusal(error)
+            return .failure(error)
+        }
+    }
+
+    /// Whether every purge that the other node has applied is applied here.
+    private func isUpToDate(for question: PeerQuestion) -> Bool {
+        guard let theirs = question.position else { return true }
+        let (ours, isMarking) = state.withLock { ($0.position, $0.isMarking) }
+        guard let ours, !isMarking else { return false }
+        return ours.epoch == theirs.epoch && ours.id >= theirs.id
+    }
+
+    func noteRefusal(_ objection: PeerObjection) {
+        state.withLock { $0.figures.refusals[objection.rawValue, default: 0] += 1 }
+    }
+
+    func noteBytes(_ count: Int) { state.withLock { $0.figures.bytes += UInt64(count) } }
+    func noteHedge() { state.withLock { $0.figures.hedges += 1 } }
+
+    // MARK: figures
+
+    var figures: PeerFigures {
+        state.withLock { state in
+            var figures = state.figures
+            figures.members = zip(state.membership.ownership.members, state.membership.places).map { member, place in
+                PeerFigures.Member(
+                    name: member.name, weight: member.weight, isOwn: place == nil,
+                    isAsked: place.flatMap { state.circuits[$0] }.map { !$0.isOpen } ?? true)
+            }
+            return figures
+        }
+    }
+}
+
+/// What came of asking another node.
+enum PeerResult: Equatable, CustomStringConvertible {
+    case hit, fetched, passed
+    /// It answered, and has no answer.
+    case refused(PeerObjection)
+    /// No connection could be opened.
+    case unreachable(String)
+    /// It did not answer in time. Something else was tried.
+    case late
+    /// Its connection ended before an answer, or its answer is none of this protocol.
+    case broken
+    /// Nobody waits for an answer any more.
+    case abandoned
+
+    /// Whether the node itself failed.
+    var isFailure: Bool {
+        switch self {
+        case .hit, .fetched, .passed, .abandoned: false
+        case .refused(let objection):
+            switch objection {
+            case .version, .secret, .malformed: true
+            case .behind, .personal, .absent, .unanswered: false
+            }
+        case .unreachable, .late, .broken: true
+        }
+    }
+
+    var description: String {
+        switch self {
+        case .hit, .fetched, .passed: "it answers"
+        case .refused(.version): "it speaks another version of the protocol between nodes"
+        case .refused(.secret): "it has another fleet.secret_file"
+        case .refused(let objection): "it refuses: \(objection.rawValue)"
+        case .unreachable(let reason): "no connection: \(reason)"
+        case .late: "it does not answer in time"
+        case .broken: "its answer breaks off, or makes no sense"
+        case .abandoned: "nobody waits for it"
+        }
+    }
+}
+
+/// What this node and the others have done for each other.
+package struct PeerFigures: Sendable {
+    /// Requests to other nodes, and what came of them.
+    package var asked: UInt64 = 0
+    package var hits: UInt64 = 0
+    package var fetched: UInt64 = 0
+    /// Not asked, because the node had failed.
+    package var passedOver: UInt64 = 0
+    package var hedges: UInt64 = 0
+    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`.
+    package var failures: [String: UInt64] = [:]
+    /// Body bytes that came from other nodes.
+    package var bytes: UInt64 = 0
+    /// Requests of other nodes that were taken.
+    package var served: UInt64 = 0
+    /// Requests of other nodes that were refused, by `PeerObjection`.
+    package var refusals: [String: UInt64] = [:]
+    package var members: [Member] = []
+
+    package struct Member: Sendable, Equatable {
+        package var name: String
+        package var weight: Int
+        package var isOwn: Bool
+        package var isAsked: Bool
+    }
+
+    fileprivate mutating func count(_ result: PeerResult) {
+        switch result {
+        case .hit: hits += 1
+        case .fetched, .passed: fetched += 1
+        case .refused(let objection): failures[objection.rawValue, default: 0] += 1
+        case .unreachable: failures["unreachable", default: 0] += 1
+        case .late: failures["late", default: 0] += 1
+        case .broken: failures["broken", default: 0] += 1
+        case .abandoned: break
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import Access
+import EventLoop
+import Fleet
+import Framing
+import Message
+import Routing
+import Storage
+import Transaction
+
+/// What a fetch asks other nodes of the fleet before it asks the origin: the owner of the response, then its stand-in.
+///
+/// A node that has not said anything within 50 ms is not waited for: the origin is asked as well, and whoever answers first is heard (`PeerStandby`). A node that
+/// fetches the response itself says so at once with an interim response (102), and then it is waited for, so that all nodes together ask the origin once.
+final class PeerQuest {
+    /// A connection to a node takes no longer.
+    private static let connectMax = Duration.milliseconds(250)
+    /// From the request to the first byte of the answer.
+    private static let answerMax = Duration.milliseconds(50)
+
+    /// The node that is being asked.
+    struct Asked {
+        let peer: FleetPeer
+        let isForStoreOnly: Bool
+        let permit: Fleet.Circuit.Permit
+        /// Its connection had been closed while it was idle, so it is asked once more on a new one.
+        var isSecondAttempt = false
+        /// It has said that it fetches the response.
+        var isWorking = false
+    }
+
+    private let desk: PeerDesk
+    private var left: ArraySlice<(peer: FleetPeer, isForStoreOnly: Bool)>
+    let keeping: PeerPlan.Keeping
+    /// The node is to ask the origin, whatever it has.
+    let asksForNews: Bool
+    private(set) var asked: Asked?
+    /// How the node whose answer is being received came by it. Nil: the origin answers.
+    private(set) var answer: PeerVerdict?
+    private(set) var standby: PeerStandby?
+    /// The connection of the standby has taken the place of one to the origin, and its request has been sent.
+    var isSent = false
+    private let timer: PreciseTimer
+    private let loop: EventLoop
+
+    /// - Parameter late: the node that is asked is not waited for any longer.
+    init(_ plan: PeerDesk.Plan, _ desk: PeerDesk, loop: EventLoop, late: @escaping () -> Void) {
+        self.desk = desk
+        self.loop = loop
+        left = plan.asks[...]
+        keeping = plan.keeping
+        asksForNews = plan.asksForNews
+        timer = PreciseTimer(loop, late)
+    }
+
+    /// The node to ask now. Nil: the origin.
+    func next() -> Asked? {
+        guard standby == nil else { return nil }
+        if let asked { return asked }
+        answer = nil
+        while let (peer, isForStoreOnly) = left.popFirst() {
+            guard let permit = desk.permit(to: peer, now: loop.now) else { continue }
+            let chosen = Asked(peer: peer, isForStoreOnly: isForStoreOnly, permit: permit)
+            asked = chosen
+            timer.start(at: loop.now.advanced(by: PeerQuest.connectMax))
+            return chosen
+        }
+        return nil
+    }
+
+    /// The request has gone out.
+    func sent() {
+        guard asked?.isWorking == false else { return }
+        timer.start(at: loop.now.advanced(by: PeerQuest.answerMax))
+    }
+
+    /// The node says that it fetches the response. Returns false if it has said so before.
+    func isWorking() -> Bool {
+        guard asked?.isWorking == false else { return false }
+        timer.stop()
+        asked?.isWorking = true
+        return true
+    }
+
+    /// The connection turned out to be dead. Returns false if the node was asked on a new one already.
+    func triesAgain() -> Bool {
+        guard asked?.isSecondAttempt == false else { return false }
+        asked?.isSecondAttempt = true
+        timer.start(at: loop.now.advanced(by: PeerQuest.connectMax))
+        return true
+    }
+
+    /// The node gives an answer, whose head has come.
+    func answered(_ verdict: PeerVerdict) {
+        answer = verdict
+        settle(verdict == .hit ? .hit : verdict == .passed ? .passed : .fetched)
+    }
+
+    /// The node that is asked gives no answer.
+    func settle(_ result: PeerResult) {
+        timer.stop()
+        guard let ended = asked.take() else { return }
+        desk.settle(ended.permit, of: ended.peer, result, now: loop.now)
+    }
+
+    /// The answer is whole.
+    func noteBytes(_ count: UInt64) { if answer != nil { desk.noteBytes(Int(clamping: count)) } }
+
+    /// Whether what was received may go to the disk of this node.
+    var isKept: Bool {
+        switch keeping {
+        case .always: true
+        case .ifUnanswered: answer == nil
+        case .never: false
+        }
+    }
+
+    // MARK: hedging
+
+    /// Goes on listening to the node that is asked, while the origin is asked as well.
+    func hedge(_ stream: OriginStream, of fetch: Fetch) {
+        guard asked != nil else { preconditionFailure("a node is asked") }
+        precondition(standby == nil, "one node at a time is waited for")
+        desk.noteHedge()
+        timer.stop()
+        standby = PeerStandby(stream, fetch)
+    }
+
+    /// Gives the standby up. Nil if there is none.
+    func takeStandby() -> PeerStandby? { standby.take() }
+
+    /// Nobody waits any longer, for anything.
+    func end() {
+        takeStandby()?.close()
+        settle(.abandoned)
+    }
+}
+
+/// A node that was slow to answer, and whose answer is still welcome until the origin answers.
+final class PeerStandby: OriginStreamOwner {
+    let stream: OriginStream
+    private unowned let fetch: Fetch
+    /// What has been received: a head, and perhaps the beginning of its body.
+    private(set) var received: [UInt8] = []
+    private static let bytesMax = 128 << 10
+
+    fileprivate init(_ stream: OriginStream, _ fetch: Fetch) {
+        self.stream = stream
+        self.fetch = fetch
+        stream.pass(to: self)
+    }
+
+    func opened(_ stream: OriginStream, isReused: Bool) { preconditionFailure("it has its stream") }
+    func openingFailed(_ refusal: Refusal, _ denial: Denial?) { preconditionFailure("it has its stream") }
+    func drained() {}
+    func writeFailed() {}
+
+    func readable() {
+        let buffer = unsafe fetch.worker.readBuffer
+        while true {
+            switch unsafe stream.read(into: buffer) {
+            case .bytes(let count):
+                unsafe received.append(contentsOf: buffer[..<count])
+                // A complete head: what it says is judged like that of any answer.
+                if hasHead || received.count > PeerStandby.bytesMax { return fetch.standbyAnswers() }
+                guard stream.mustBeDrained else { return }
+            case .wouldBlock: return
+            case .closed, .failed: return fetch.standbyFailed()
+            }
+        }
+    }
+
+    private var hasHead: Bool {
+        let end = Array("\r\n\r\n".utf8)
+        return received.indices.contains { received[$0...].starts(with: end) }
+    }
+
+    func close() { stream.finish(.close) }
+}

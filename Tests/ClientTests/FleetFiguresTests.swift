@@ -111,6 +111,26 @@ struct FleetFiguresTests {
         }
     }
 
+    @Test func `what another node had is a hit from a peer, and not from an origin`() async throws {
+        try await Fleet.withPeers { (fleet: Fleet) async throws -> Void in
+            var last: [String: Any] = [:]
+            try await eventually("the owner had the response: \(last)", within: .seconds(60)) {
+                let path = try await fleet.fresh("/2000000/peer", ownedBy: 1)
+                try await fleet.get(path, fleet.nodes[1])
+                func own() async throws -> [String: Any] {
+                    try #require(try await fleet.members(from: fleet.nodes[0])["node-1"])
+                }
+                let before = try await own()
+                try await fleet.get(path, fleet.nodes[0])
+                let after = try await own()
+                func more(_ name: String) -> Int { (after[name] as? Int ?? 0) - (before[name] as? Int ?? 0) }
+                #expect(more("requests") == 1 && more("peer_hits") + more("from_origin") == 1, "\(before) \(after)")
+                last = after
+                return more("peer_hits") == 1
+            }
+        }
+    }
+
     @Test func `a node that died is silent, does not count for the sum, and is there again when it is back`()
         async throws
     {

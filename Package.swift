@@ -155,7 +155,7 @@ let package = Package(
                 "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools",
                 "Server",
                 "Admin",
-                "Provisioning", "Upstream", "Requesting", "CLarder",
+                "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
             ], swiftSettings: strict),
 
         .executableTarget(
@@ -236,7 +236,7 @@ let package = Package(
                 "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "EventLoop", "Settings", "Disk",
                 "DiskTools", "DiskTier",
-                "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder",
+                "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder", "Fleet",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -49,7 +49,20 @@ private func checkPurge(_ bytes: [UInt8]) {
     } catch { precondition(error.isAuthentic || error == .tooLong, "the code is right") }
 }
 
-/// The first byte says what the rest is: a record, a record whose code is put right, the fields of a purge, an id, or a position.
+/// With the code that belongs to it.
+private func checkReport(_ bytes: [UInt8]) {
+    do throws(NodeReportError) { _ = try NodeReport.decode(bytes, of: "a", hash: hash) } catch {}
+    let content = Array("LNOD 1 ".utf8) + bytes
+    let digits = Array("0123456789abcdef".utf8)
+    let code = hash.code(Array("report\0".utf8) + content).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    do throws(NodeReportError) {
+        let report = try NodeReport.decode(content + Array(" code=".utf8) + code, of: "a", hash: hash)
+        let again = try NodeReport.decode(report.encode(hash: hash), of: "a", hash: hash)
+        precondition(again == report, "written again it differs")
+    } catch { precondition(error != .wrongCode && error != .notAReport, "the code is right") }
+}
+
+/// The first byte says what the rest is: a record, a record whose code is put right, the fields of a purge, an id, the report of a node, or a position.
 @_cdecl("FuzzFleet_main")
 public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     unsafe fuzz(count, arguments) { start, count in
@@ -61,6 +74,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         case 0x31: checkRecord(sealed(rest), Array("k".utf8))
         case 0x32: checkPurge(rest)
         case 0x33: if let id = StreamID(rest) { precondition(id.text == rest, "written again it differs") }
+        case 0x35: checkReport(rest)
         default:
             if let position = StreamPosition(rest) { precondition(position.bytes == rest, "written again it differs") }
         }

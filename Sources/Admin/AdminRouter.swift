@@ -26,6 +26,7 @@ package struct AdminRouter: Sendable {
         case issueCredential = "/credentials/issue"
         case revokeCredential = "/credentials/revoke"
         case explain = "/explain"
+        case fleet = "/fleet"
         case learning = "/learn"
         case forgetJournal = "/learn/forget"
         case journal = "/learn/show"
@@ -44,7 +45,7 @@ package struct AdminRouter: Sendable {
             case .resetBudgets, .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential,
                 .startLearning, .stopLearning, .forgetJournal:
                 ["POST"]
-            case .dashboard, .health, .metrics, .objects, .stats, .transfers, .credentials, .learning,
+            case .dashboard, .fleet, .health, .metrics, .objects, .stats, .transfers, .credentials, .learning,
                 .journal:
                 ["GET", "HEAD"]
             }
@@ -53,9 +54,10 @@ package struct AdminRouter: Sendable {
         var meaning: String {
             switch self {
             case .dashboard: "the dashboard, for people"
+            case .fleet: "all nodes of the fleet, for people"
             case .resetBudgets: "let budgets of a limit begin anew"
             case .health: "200 ok, 200 degraded while a disk is off, or 503 while draining"
-            case .metrics: "all numbers, for Prometheus"
+            case .metrics: "all numbers, for Prometheus; /metrics?fleet has those of all nodes of a fleet"
             case .credentials: "the placeholders that clients hold, without their texts"
             case .issueCredential: "make a placeholder for a credential"
             case .revokeCredential: "end placeholders"
@@ -68,7 +70,7 @@ package struct AdminRouter: Sendable {
             case .objects: "what is stored, as JSON lines"
             case .purge: "remove stored responses, or mark them stale"
             case .clearSession: "forget what is known about log-ins at origins, and their cookies"
-            case .stats: "all numbers, as JSON"
+            case .stats: "all numbers, as JSON; /stats?fleet has those of all nodes of a fleet"
             case .transfers: "the fetches and tunnels under way, as JSON"
             case .cancelTransfer: "end a fetch or a tunnel"
             }
@@ -100,12 +102,11 @@ package struct AdminRouter: Sendable {
             return .problem(405, "\(route.rawValue) takes \(allowed)", fields: [.init("Allow", allowed)])
         }
         switch route {
-        case .dashboard: return dashboardResponse
+        case .dashboard: return page(dashboardPage)
+        case .fleet: return page(fleetPage)
         case .health: return health
         case .metrics:
-            return AdminResponse(
-                status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
-                body: proxy.statistics().prometheus())
+            return numbers(request, { Self.metrics($0.prometheus()) }, ofFleet: { Self.metrics($0.prometheus()) })
         case .credentials: return placeholders(request)
         case .resetBudgets: return resetBudgets(request)
         case .issueCredential: return issue(request)
@@ -119,7 +120,7 @@ package struct AdminRouter: Sendable {
         case .objects: return objects(request)
         case .purge: return purge(request)
         case .clearSession: return clearSession(request)
-        case .stats: return .json(proxy.statistics().json())
+        case .stats: return numbers(request, { .json($0.json()) }, ofFleet: { .json($0.json()) })
         case .transfers: return .json(TransferReport.json(proxy.transfers()))
         case .cancelTransfer: return cancelTransfer(request)
         }
@@ -230,12 +231,28 @@ package struct AdminRouter: Sendable {
         }
     }
 
-    private var dashboardResponse: AdminResponse {
+    private func page(_ text: (_ nonce: String) -> String) -> AdminResponse {
         let nonce = randomNonce()
         return AdminResponse(
             status: 200, contentType: "text/html; charset=utf-8",
             fields: [.init("Content-Security-Policy", dashboardSecurityPolicy(nonce: nonce))],
-            body: Array(dashboardPage(nonce: nonce).utf8))
+            body: Array(text(nonce).utf8))
+    }
+
+    /// The numbers of this node, or with the query `fleet` those of all nodes.
+    private func numbers(
+        _ request: AdminRequest, _ own: (Statistics) -> AdminResponse, ofFleet: (FleetView) -> AdminResponse
+    ) -> AdminResponse {
+        // Prometheus writes parameters with `=`.
+        guard ["fleet", "fleet="].contains(request.query) else { return own(proxy.statistics()) }
+        guard let view = proxy.fleetView() else {
+            return .problem(404, "this Larder is in no fleet: its configuration has no fleet.redis")
+        }
+        return ofFleet(view)
+    }
+
+    private static func metrics(_ body: [UInt8]) -> AdminResponse {
+        AdminResponse(status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8", body: body)
     }
 
     /// 404 with a list of the paths.

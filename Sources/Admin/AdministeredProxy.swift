@@ -11,6 +11,8 @@ package import Server
 package protocol AdministeredProxy: Sendable {
     /// The statistics of all workers together.
     func statistics() -> Statistics
+    /// All nodes of the fleet, as this one knows them. Nil if this Larder is in no fleet.
+    func fleetView() -> FleetView?
     /// Removes the responses that the request selects, marks them stale, or only counts them.
     func purge(_ request: PurgeRequest) -> PurgeResult
     /// Forgets what is known about the log-ins with a credential, or with all: challenges, and refusals. Empties a cookie jar, or all.

@@ -38,20 +38,25 @@ func randomNonce() -> String {
 }
 
 /// A jar, percent-encoded for a data URL.
-private let dashboardIcon = """
+let dashboardIcon = """
     %3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect x='7' y='3' width='18' height='5' rx='2' \
     fill='%23c46a3b'/%3E%3Crect x='5' y='9' width='22' height='20' rx='5' fill='%236b8f5e'/%3E%3Crect x='9' y='16' \
     width='14' height='7' rx='1.5' fill='%23faf6ee'/%3E%3C/svg%3E
     """
 
+let dashboardJar = """
+    <svg class="jar" viewBox="0 0 32 32" aria-hidden="true"><rect x="7" y="3" width="18" height="5" rx="2" class="lid"/>
+      <rect x="5" y="9" width="22" height="20" rx="5" class="glass"/><rect x="9" y="16" width="14" height="7" rx="1.5"
+      class="label"/></svg>
+    """
+
 private let dashboardBody = """
     <body>
     <header>
-      <svg class="jar" viewBox="0 0 32 32" aria-hidden="true"><rect x="7" y="3" width="18" height="5" rx="2" class="lid"/>
-      <rect x="5" y="9" width="22" height="20" rx="5" class="glass"/><rect x="9" y="16" width="14" height="7" rx="1.5"
-      class="label"/></svg>
+      \(dashboardJar)
       <h1>Larder</h1><span id="version" class="quiet"></span>
       <span class="spring"></span>
+      <a id="fleet-link" href="/fleet" class="quiet" hidden>fleet</a>
       <span id="uptime" class="quiet"></span><span id="state" class="pill" role="status">connecting</span>
     </header>
     <main>

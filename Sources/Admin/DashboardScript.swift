@@ -1,43 +1,11 @@
 /// The dashboard's script. It asks for `/stats` and `/transfers` every two seconds and draws them; text is inserted as text, never as HTML.
 /// The constant `figures` in it is `dashboardFigures`.
 let dashboardScript = #"""
-    "use strict";
+    \#(dashboardHelpers)
     const figures = \#(dashboardFigures);
-    const byId = id => document.getElementById(id);
-    const interval = 2000, samplesMax = 150, history = [];
+    const samplesMax = 150, history = [];
 
-    const count = n => n.toLocaleString("en").replace(/,/g, "\u202f");
-    const percent = r => r === null ? "–" : (r * 100).toFixed(r >= 0.9995 || r === 0 ? 0 : 1) + " %";
-    function sized(bytes) {
-      const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-      let i = 0;
-      while (bytes >= 1024 && i < units.length - 1) { bytes /= 1024; i++; }
-      return [bytes.toFixed(i === 0 || bytes >= 100 ? 0 : 1), units[i]];
-    }
-    const size = bytes => sized(bytes).join(" ");
-    function span(seconds) {
-      const d = Math.floor(seconds / 86400), h = Math.floor(seconds / 3600) % 24;
-      const m = Math.floor(seconds / 60) % 60, s = seconds % 60;
-      return d ? `${d} d ${h} h` : h ? `${h} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
-    }
-
-    const text = (id, value) => { byId(id).textContent = value; };
-    function big(id, [value, unit]) {
-      const small = document.createElement("small");
-      small.textContent = unit;
-      byId(id).replaceChildren(value, small);
-    }
-    function row(cells, kind = "td") {
-      const line = document.createElement("tr");
-      for (const cell of cells) {
-        const box = document.createElement(kind);
-        box.append(cell);
-        line.append(box);
-      }
-      return line;
-    }
     const pairs = (id, rows) => byId(id).replaceChildren(...rows.map(cells => row(cells)));
-    const units = { count, bytes: size, bytesPerSecond: bytes => size(bytes) + "/s", seconds: span, ratio: percent };
     function rowsOf(section, values) {
       return figures[section]
         .filter(f => f.unit in units && (f.prominence === "overview" || f.prominence === "trouble" && values[f.name]))
@@ -46,11 +14,6 @@ let dashboardScript = #"""
     const headed = (title, rows) => rows.map(([label, value]) => [`${title} ${label}`, value]);
     const summed = (section, values) => Object.fromEntries(
       figures[section].map(f => [f.name, values.reduce((sum, v) => sum + v[f.name], 0)]));
-    function shape(name, attributes) {
-      const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const key in attributes) node.setAttribute(key, attributes[key]);
-      return node;
-    }
 
     function line(values, top) {
       const step = 600 / (samplesMax - 1), start = samplesMax - values.length;
@@ -110,6 +73,7 @@ let dashboardScript = #"""
       const rate = last && now.total >= last.total ? (now.total - last.total) / ((now.at - last.at) / 1000) : 0;
 
       text("version", s.version);
+      byId("fleet-link").hidden = !s.fleet.node;
       text("uptime", `up ${span(s.uptime_seconds)}`);
       const disksOff = s.zones.filter(z => z.disk && z.disk.state !== "on");
       byId("state").className = s.draining || disksOff.length ? "pill bad" : "pill good";
@@ -207,7 +171,6 @@ let dashboardScript = #"""
         ...files.map(f => row([f.path, pacState(f), f.fetched_at ? since(f.fetched_at) + " ago" : "",
           count(f.questions), count(f.failures)])));
     }
-    const since = time => span(Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000)));
     function pacState(f) {
       if (!f.fetch_failing) return f.failure ? `works; the last answer failed: ${f.failure}` : "works";
       return `${f.fetched_at ? "old" : "no script"}: not fetched for ${since(f.fetch_failing_since)}, ${f.fetch_failure}`;
@@ -305,11 +268,6 @@ let dashboardScript = #"""
       alert((await answer.json()).error);
     }
 
-    async function ask(path) {
-      const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(5000) });
-      if (!answer.ok) throw new Error(answer.status);
-      return answer.json();
-    }
     async function refresh() {
       if (document.visibilityState === "visible") {
         try {

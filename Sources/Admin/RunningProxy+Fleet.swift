@@ -1,3 +1,4 @@
+import EventLoop
 import Fleet
 import JSON
 import Message
@@ -8,13 +9,15 @@ import Storage
 extension RunningProxy {
     /// Begins to share with the other nodes, and to follow their purges. Does nothing if this Larder is alone.
     package func joinFleet() throws {
-        try proxy.joinFleet(
-            FleetEffects(
-                version: version,
-                // The thread for purges may still be at work when the proxy has stopped.
-                apply: { [self] entry in purgeHere(request(of: entry)).isDurable },
-                markEverythingStale: { [self] in purgeHere(RunningProxy.everythingStale).isDurable },
-                matcher: { [self] entry in matcher(of: entry) }))
+        var effects = FleetEffects(
+            version: version,
+            // The thread for purges may still be at work when the proxy has stopped.
+            apply: { [self] entry in purgeHere(request(of: entry)).isDurable },
+            markEverythingStale: { [self] in purgeHere(RunningProxy.everythingStale).isDurable },
+            matcher: { [self] entry in matcher(of: entry) })
+        effects.startedAt = proxy.startedAt.secondsSinceEpoch
+        effects.figures = { [self] in nodeFigures() }
+        try proxy.joinFleet(effects)
     }
 
     private static let everythingStale = PurgeRequest(Selection(), kind: .soft)
@@ -43,6 +46,75 @@ extension RunningProxy {
             matcher.mayBe(inZone: zone) && matcher.matches(response)
                 && (matcher.tag.map { response.attributes.tags.contains($0) } ?? true)
         }
+    }
+}
+
+// What the nodes of a fleet say of themselves.
+extension RunningProxy {
+    /// What this node publishes of itself. May be called on every thread.
+    func nodeFigures() -> [NodeFigure: UInt64] {
+        var counts = Counts()
+        for worker in proxy.counters { counts.add(Counts(worker)) }
+        let fleet = proxy.shared.fleet?.statistics
+        let answered = RequestOutcome.allCases.filter(\.countsForHitRatio).reduce(0) { $0 &+ counts[$1] }
+        // What another node had is a miss here.
+        let forwarded = counts[RequestOutcome.miss] &+ counts[RequestOutcome.passed]
+        let peers = proxy.shared.fleet?.peerStatistics
+        let peerHits = min(peers?.hits ?? 0, forwarded)
+        let elsewhere = counts[.hitsFromDisk] &+ counts[.hitsShared]
+        var figures: [NodeFigure: UInt64] = [
+            .uptimeSeconds: UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch),
+            .isDraining: proxy.isDraining ? 1 : 0,
+            .staleMarks: fleet?.staleMarks.values.reduce(0, +) ?? 0,
+            .requests: answered,
+            // The counters are read while requests are answered, one after the other.
+            .memoryHits: (counts[.hits] &+ counts[.staleHits]) - min(elsewhere, counts[.hits] &+ counts[.staleHits]),
+            .diskHits: counts[.hitsFromDisk],
+            .sharedHits: counts[.hitsShared],
+            .peerHits: peerHits,
+            .joined: counts[RequestOutcome.collapsed],
+            .revalidated: counts[RequestOutcome.revalidated],
+            .fromOrigin: forwarded - peerHits,
+            .bytesServed: counts[.bytesToClients],
+            .bytesSaved: counts.bytesSaved,
+            .bytesShared: fleet?.bytesRead ?? 0,
+            .bytesFromPeers: peers?.bytes ?? 0,
+            .bytesFromOrigins: counts[.bytesFromOrigins],
+            .purgesApplied: fleet?.purgesApplied ?? 0,
+        ]
+        var (memory, disk) = (Statistics.MemoryUse(), (responses: UInt64(0), used: UInt64(0), budget: UInt64(0)))
+        for (_, tier) in proxy.storedZones {
+            memory.add(.init(tier.memory.statistics))
+            guard let use = tier.backStore?.statistics else { continue }
+            disk.responses &+= UInt64(clamping: use.objectCount)
+            disk.used &+= UInt64(clamping: use.usedBytes)
+            disk.budget &+= UInt64(clamping: use.sizeBytes)
+        }
+        (figures[.memoryResponses], figures[.memoryUsed], figures[.memoryBudget]) = (
+            memory.records, memory.used, memory.budget
+        )
+        (figures[.diskResponses], figures[.diskUsed], figures[.diskBudget]) = (disk.responses, disk.used, disk.budget)
+        return figures
+    }
+
+    package func fleetView() -> FleetView? {
+        guard let fleet = proxy.shared.fleet?.statistics else { return nil }
+        var members = fleet.seen.nodes(now: MonotonicTime.read().nanoseconds).map { FleetMember($0) }
+        var figures = nodeFigures()
+        figures[.isFollowing] = fleet.isFollowing ? 1 : 0
+        figures[.hasNamesake] = fleet.hasNamesake ? 1 : 0
+        let startedAt = proxy.startedAt.secondsSinceEpoch
+        if let report = NodeReport(
+            node: fleet.node, run: fleet.run, release: version, startedAt: startedAt,
+            saidAt: wallClockSeconds() &* 1000, number: 0, figures: figures)
+        {
+            let state: FleetMember.State = fleet.awaySince == nil ? .of(report) : .alone
+            members.append(FleetMember(report, state: state, isAsked: true))
+        }
+        return FleetView(
+            node: fleet.node, server: fleet.server, awaySince: fleet.awaySince,
+            failure: fleet.lastFailure ?? fleet.lastFeedFailure, unreadable: fleet.unreadable,
+            members: members.sorted { $0.report.node < $1.report.node })
     }
 }
 

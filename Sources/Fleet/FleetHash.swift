@@ -7,7 +7,7 @@ package protocol FleetHash: Sendable {
 /// What a code is for. The one secret has several uses, and a code that was made for one of them must not pass for another, so each use has a prefix
 /// of its own.
 enum CodePurpose: String {
-    case key, record, part, purge, owner, node, peer
+    case key, record, part, purge, owner, node, peer, report
 
     var prefix: [UInt8] { Array(rawValue.utf8) + [0] }
 }

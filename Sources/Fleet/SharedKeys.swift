@@ -8,6 +8,7 @@ import Message
 /// | `larder:1:b:ZONE:ID:N` | part N of the body of the record ID, from 0 |
 /// | `larder:1:purges` | the stream of purges |
 /// | `larder:1:nodes` | a hash: the nodes, and when each was seen |
+/// | `larder:1:node:NAME` | what a node says of itself (`NodeReport`), for two minutes |
 /// | `larder:1:epoch` | a random value, which disappears if the server loses its data (see `StreamState.epoch`) |
 ///
 /// HASH has 128 bits of a code over zone and cache key, as 32 hexadecimal digits. So whoever reads the names learns no URL, and whoever does not have
@@ -16,6 +17,9 @@ package enum SharedKeys {
     package static let purges = Array("larder:1:purges".utf8)
     package static let nodes = Array("larder:1:nodes".utf8)
     package static let epoch = Array("larder:1:epoch".utf8)
+    /// - Parameter name: of a node.
+    package static func report(of name: String) -> [UInt8] { prefix + Array("node:\(name)".utf8) }
+
     /// What all names begin with, for the rules of an ACL.
     package static let prefix = Array("larder:1:".utf8)
 

@@ -1,11 +1,11 @@
 package import EventLoop
 import Glibc
 package import Server
-import Settings
+package import Settings
 import TLS
 
 /// Reads the files that `fleet` names. Nil if this Larder is alone.
-func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> FleetTerms? {
+package func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> FleetTerms? {
     let fleet = configuration.fleet
     guard let url = fleet.redis, let secretFile = fleet.secretFile else { return nil }
     let secretKey = "fleet.secret_file"

@@ -160,6 +160,17 @@ package enum TLSResult: Equatable, Sendable {
     /// Whether an earlier session was resumed.
     package var isResumed: Bool { unsafe SSL_session_reused(raw) == 1 }
 
+    /// When the first certificate of the server's verified chain ends, in seconds since 1970. Nil if none was verified in this handshake.
+    package var chainEnd: Int64? {
+        guard let chain = unsafe SSL_get0_verified_chain(raw) else { return nil }
+        let ends = (0..<(unsafe OPENSSL_sk_num(chain))).compactMap { index -> Int64? in
+            guard let certificate = unsafe OPENSSL_sk_value(chain, index) else { return nil }
+            unsafe X509_up_ref(OpaquePointer(certificate))
+            return unsafe Certificate(adopting: OpaquePointer(certificate)).notAfter
+        }
+        return ends.min()
+    }
+
     /// `TLSv1.3`, for the log.
     package var version: String { unsafe String(cString: SSL_get_version(raw)) }
 

@@ -56,7 +56,7 @@ enum Command: String, CaseIterable {
         case .serve: [.config, .help]
         case .check: [.verbose, .config, .json, .help]
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
-        case .stats: [.watch, .cancel, .socket, .config, .json, .help]
+        case .stats: [.fleet, .watch, .cancel, .socket, .config, .json, .help]
         case .credential: [.job, .for, .socket, .config, .json, .help]
         case .learn: [.client, .user, .listener, .allow, .for, .diff, .socket, .config, .json, .help]
         case .session: [.socket, .config, .json, .help]

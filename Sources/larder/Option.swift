@@ -8,7 +8,8 @@ enum Option: String, CaseIterable {
     case out, days, unconstrained, node, finish, undo
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
-    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
+    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel,
+        fleet, job
     case `for`, allow, diff, listener, group
     case digest, realm
 
@@ -55,7 +56,7 @@ enum Option: String, CaseIterable {
         case .client, .proxy: "ADDRESS"
         case .json, .help, .verbose, .all, .delete, .digest, .token, .dryRun, .soft, .repair, .server, .refusals,
             .unconstrained,
-            .finish, .undo, .watch, .allow, .diff:
+            .finish, .undo, .watch, .fleet, .allow, .diff:
             nil
         }
     }
@@ -102,10 +103,12 @@ enum Option: String, CaseIterable {
         case .page: "fetch a page and everything that its HTML and CSS refer to; can be repeated"
         case .proxy: "host and port of the proxy (default: from the configuration; for doctor from the environment)"
         case .refusals: "show which clients do not accept the certificates that Larder shows in opened tunnels"
-        case .server: "examine the machine of the proxy: files, disks, descriptors, name servers, clock"
+        case .server:
+            "examine the machine of the proxy: files, disks, descriptors, name servers, clock, and the Redis of a fleet"
         case .jobs: "how many fetches run at a time (default: 4)"
         case .retries: "how often a failed fetch is tried again (default: 2)"
         case .watch: "show the traffic and every transfer, once a second, until interrupted"
+        case .fleet: "show all nodes of the fleet, as this node knows them"
         case .cancel: "end this transfer; --watch and /transfers show the IDs"
         case .job: "who or what the placeholder is for; revoke: those of this job"
         case .for: "how long a placeholder holds, or a job learns (90s, 30m, 12h, 7d; default: until it is ended)"

@@ -1,16 +1,18 @@
 import Admin
 import JSON
 
-/// `larder stats [--watch | --cancel ID] [--json]`
+/// `larder stats [--fleet | --watch | --cancel ID] [--json]`
 func statsCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.isEmpty else { throw UsageError("stats takes no \"\(arguments.words[0])\"") }
-    guard !arguments.has(.watch) || !arguments.has(.cancel) else {
-        throw UsageError("--watch and --cancel cannot be given together")
+    let kinds = [Option.fleet, .watch, .cancel].filter(arguments.has)
+    guard kinds.count <= 1 else {
+        throw UsageError("\(kinds.map(\.long).joined(separator: " and ")) cannot be given together")
     }
     guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
     do throws(AdminClient.Failure) {
         if let id = arguments[.cancel] { return try cancelTransfer(id, client, arguments, console) }
         if arguments.has(.watch) { return try watch(client, arguments, console) }
+        if arguments.has(.fleet) { return try showFleet(client, arguments, console) }
         let answer = try client.ask("GET", "/stats")
         guard answer.status == 200 else {
             console.error("larder: the admin server answered with status \(answer.status)")

@@ -24,6 +24,8 @@ final class ScriptedProxy: AdministeredProxy {
     }
 
     func statistics() -> Statistics { sampleStatistics }
+    let fleet = Locked<FleetView?>(nil)
+    func fleetView() -> FleetView? { fleet.withLock { $0 } }
 
     func purge(_ request: PurgeRequest) -> PurgeResult {
         whenPurging.withLock { $0 }?()

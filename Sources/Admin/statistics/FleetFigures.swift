@@ -166,7 +166,9 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
     Figure(
         "connections", .counter("connections"), shown: .detail, help: "Connections to the Redis that were opened.",
         count: \.connections),
-    Figure("node", unit: .text, shown: .detail, help: "The name of this node.", value: { .text($0.node) }),
+    Figure(
+        "node", .text("info", label: "node"), unit: .text, shown: .detail, help: "The name of this node.",
+        value: { .text($0.node) }),
     Figure(
         "server", unit: .text, shown: .detail, help: "The Redis, without its password.", value: { .text($0.server) }),
     Figure(

@@ -2,8 +2,12 @@ extension Statistics {
     /// The body of `GET /metrics`.
     package func prometheus() -> [UInt8] {
         var metrics = MetricsWriter()
-        for section in StatisticsSection.allCases {
+        for section in StatisticsSection.allCases where section != .fleet && section != .owners {
             metrics.write(section.figures, of: self, omittingZeros: section.isTally)
+        }
+        if let node = fleet.node {
+            metrics.write(fleetFigures, prefix: "fleet_", by: "node", [(node, fleet)])
+            metrics.write(ownerFigures, prefix: "fleet_peer_", by: "node", [(node, owners)])
         }
         metrics.write(memoryFigures, prefix: "zone_memory_", by: "zone", zones.map { ($0.name, $0.memory) })
         let disks = zones.compactMap { zone in zone.disk.map { (zone.name, $0) } }

@@ -9,7 +9,12 @@ package func renderStatisticsManual() -> String {
     var text = manualHead
     for section in StatisticsSection.allCases where !section.isTally {
         let object = section == .process ? "" : "`\(section.rawValue)`"
-        text += heading(3, section.title, object) + table(of: section.figures)
+        text += heading(3, section.title, object)
+        switch section {
+        case .fleet: text += table(of: fleetFigures, prefix: "fleet_", by: "node")
+        case .owners: text += table(of: ownerFigures, prefix: "fleet_peer_", by: "node")
+        default: text += table(of: section.figures)
+        }
     }
     text +=
         heading(3, "Zones", "each of `zones`, beside its `name`")
@@ -30,6 +35,7 @@ package func renderStatisticsManual() -> String {
                     "Up to which entry of the stream of purges it has applied them. `0-0` before the first one.",
                 ],
             ])
+    text += fleetOfNodes
     text += heading(3, "Workers", "each of `workers`, beside its `number`")
     text += table(of: workerFigures, prefix: "worker_", by: "worker")
     text +=
@@ -186,6 +192,56 @@ package func renderStatisticsManual() -> String {
             ])
     return text + outcomes + refusals + denials + violations + closes
 }
+
+private let fleetOfNodes =
+    heading(3, "All nodes of a fleet")
+        + """
+        `GET /stats?fleet`, `GET /metrics?fleet`, `larder stats --fleet` and the page `/fleet` show the figures of all nodes, as the node that is asked knows them
+        ([fleet.md](fleet.md#8-seeing-it)). Every node publishes its figures every 5 seconds. Without a fleet, the answer is 404.
+
+
+        """
+    + table(
+        ["member", "meaning"],
+        [
+            ["`node`, `server`", "The node that was asked, and the Redis without its password."],
+            ["`connected`", "Whether the node that was asked has a connection to the Redis."],
+            ["`away_since`", "Since when it has none. Absent if it has one."],
+            ["`failure`", "Why there is no connection, or why purges cannot be followed. Absent if all is well."],
+            [
+                "`unreadable`",
+                "The nodes in the register whose figures this node cannot read: they are of an earlier release, have another secret, or somebody made them up.",
+            ],
+            ["`nodes`", "The nodes, by name."],
+            ["`sum`", "The sums over all nodes but those that are `silent`."],
+        ])
+    + "\nEach of `nodes` has:\n\n"
+    + table(
+        ["member", "meaning"],
+        [
+            ["`name`, `release`, `started_at`", "The node, its release, and when it started, by its own clock."],
+            ["`state`", FleetMember.State.allCases.map { "`\($0.rawValue)`: \($0.meaning)" }.joined(separator: " ")],
+            ["`age_seconds`", "The seconds since its figures came here. 0 for the node that was asked."],
+            ["`asked`", "Whether it is the node that was asked."],
+            ["`hit_ratio`", "`requests` without `from_origin`, divided by `requests`. Null before the first request."],
+        ])
+    + "\nand these figures, if the node's release knows them. Those of other nodes are up to 5 seconds old:\n\n"
+    + table(
+        ["member", "`/metrics?fleet`", "meaning"],
+        NodeRow.all.map { row in
+            ["`\(row.name)`", "`\(row.metric.fullName){node=\"…\"}` (\(row.metric.kind.rawValue))", row.help]
+        })
+        + """
+
+        `/metrics?fleet` has `larder_node_up` and `larder_node_age_seconds` for each node beside them.
+
+        **Prometheus.** Scrape `/metrics` of every node, as ever: the families `larder_fleet_…` have the label `node`, and `larder_fleet_info{node="…"}` gives the name to all
+        others (`larder_requests_total * on (instance) group_left (node) larder_fleet_info`). `/metrics` has nothing of other nodes, because a Prometheus that scrapes all of them
+        would count each node once for each node. For a Prometheus that reaches one node alone, scrape `/metrics?fleet` there (`metrics_path: /metrics`, `params: { fleet: [ "" ] }`).
+        Its families are called `larder_node_…`, so a sum over one kind never has the other in it. If more than one node is scraped in this way, take
+        `max by (node) (…)` before a sum.
+
+        """
 
 private func heading(_ level: Int, _ title: String, _ object: String = "") -> String {
     "\n\(String(repeating: "#", count: level)) \(title)\n\n" + (object.isEmpty ? "" : "In `/stats`: \(object).\n\n")

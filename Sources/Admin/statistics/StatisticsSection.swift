@@ -107,6 +107,8 @@ extension StatisticsSection {
             Figure(
                 "hits_by_earlier_decision", .counter("hits_by_earlier_decision"), .hitsByEarlierDecision, shown: .detail
             ),
+            Figure("hits_from_disk", .counter("hits_from_disk"), .hitsFromDisk, shown: .detail),
+            Figure("hits_shared", .counter("hits_shared"), .hitsShared, shown: .detail),
             Figure("reported", .counter("requests_reported"), .reported, shown: .detail),
         ]
         + RequestOutcome.allCases.filter { !$0.counters.isEmpty }.map { outcome in

@@ -6,7 +6,8 @@ internal import Transaction
 /// What workers count. StatisticsSection.swift in Admin says under which name each counter is published.
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
-    case hits, hitsByEarlierDecision, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
+    case hits, hitsByEarlierDecision, hitsFromDisk, hitsShared
+    case staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels,
         upgrades, reported
     case bytesFromClients, bytesToClients, bytesFromCache, bytesFromOrigins, bytesToOrigins
     case bytesTunnelledFromClients, bytesTunnelledToClients
@@ -39,6 +40,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .hits: "Requests answered from the store; no origin was asked."
         case .hitsByEarlierDecision:
             "Hits for which neither the password nor the rules were looked at, because the request before them on the connection had the same answer to both."
+        case .hitsFromDisk: "Hits that had to be read from the disk of this node."
+        case .hitsShared: "Hits that another node of the fleet had stored, and that came through the Redis."
         case .staleHits: "Requests answered with a stale stored response, because that was allowed."
         case .revalidated: "Requests answered from the store after the origin had confirmed it with 304."
         case .collapsed: "Requests answered by a fetch that another request had started."

@@ -91,6 +91,7 @@ extension ClientConnection {
         else { return false }
         if let logIn, unsafe !logIn.use(request.span, worker) { return false }
         zone.tier.touch(record)
+        if !body.isResident { worker.counters.add(.hitsFromDisk) }
         let out = beginHit(record, age: age, ttl: ttl, length: length, logIn)
         let sent = unsafe transport?.send(out.bytes, range) ?? .closed
         unsafe hitSent(sent, headBytes: out.count, length: length, record, request)
@@ -326,6 +327,7 @@ extension ClientConnection {
         _ record: StoredResponse, _ body: UnsafeRawBufferPointer, age: Seconds, ttl: Seconds,
         request: UnsafeBufferPointer<UInt8>, _ logIn: DigestLogIn?
     ) {
+        worker.counters.add(.hitsFromDisk)
         let headBytes = beginHit(record, age: age, ttl: ttl, length: body.count, logIn).count
         let vectors = unsafe worker.vectors
         unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)

@@ -59,7 +59,10 @@ extension Exchange {
         // Another node counts what it serves to its client.
         guard request.peer == nil else { return }
         switch service {
-        case .hit, .shared: worker.counters.add(.hits)
+        case .hit: worker.counters.add(.hits)
+        case .shared:
+            worker.counters.add(.hits)
+            worker.counters.add(.hitsShared)
         case .stale, .staleOnError: worker.counters.add(.staleHits)
         case .revalidated: worker.counters.add(.revalidated)
         case .collapsed: worker.counters.add(.collapsed)

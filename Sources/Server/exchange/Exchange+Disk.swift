@@ -24,12 +24,15 @@ extension Exchange {
             }
             lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
-                switch loadHeads() {
+                let step = loadHeads()
+                lookUp.isFromDisk = step == .loaded || step == .waiting
+                switch step {
                 case .nothing, .busy: return askFleet() ? nil : reportNoneSelected(among: records)
                 case .loaded: continue
                 case .waiting: return nil
                 }
             }
+            if needsLoading(selected) || selected.body.isLarge { lookUp.isFromDisk = true }
             switch loadBody(of: selected) {
             case .nothing: return reportSelected(selected)
             case .loaded: continue

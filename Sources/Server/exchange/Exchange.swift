@@ -53,6 +53,8 @@ final class Exchange: FetchListener {
         var hasAskedFleet = false
         /// The fleet had the response that was selected.
         var isShared = false
+        /// The response that was selected, or its body, was not in memory.
+        var isFromDisk = false
         /// The stored response whose body lies in the worker's disk buffer and goes out from there.
         var readDirectly: StoredResponse?
         /// How often the exchange waited for the disk, or found that a response had left it.
@@ -374,7 +376,9 @@ final class Exchange: FetchListener {
         if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
             stream.keepShortWay(after: request, by: snapshot)
         }
-        serveRecord(selected, as: !isFresh ? .stale : lookUp.isShared ? .shared : .hit)
+        let service: Service = !isFresh ? .stale : lookUp.isShared ? .shared : .hit
+        if service == .hit, lookUp.isFromDisk, request.peer == nil { worker.counters.add(.hitsFromDisk) }
+        serveRecord(selected, as: service)
     }
 
     // MARK: leading and following

@@ -43,6 +43,16 @@ package struct FleetFigures: Sendable {
     package var isFollowing = false
     /// The nodes that were seen within the last 15 seconds, this one included.
     package var nodes: [Node] = []
+    // What the nodes say of themselves (FleetNode+Seeing.swift).
+    package var seen = SeenNodes()
+    /// The names in the register without a report that this node can read: nodes of an earlier release or with another secret, or made-up names.
+    package var unreadable = 0
+    /// Since when there is no connection, in seconds since 1970. Nil if there is one.
+    package var awaySince: Int64?
+    /// The name of this run of the node.
+    package var run = ""
+    /// Another node has used this node's name within the last minute.
+    package var hasNamesake = false
 
     package struct Node: Sendable, Equatable {
         package var name: String
@@ -76,6 +86,10 @@ package struct FleetEffects: Sendable {
     package var matcher: @Sendable (PurgeEntry) -> PurgeMatcher?
     /// The release of this Larder, for the list of nodes.
     package var version: String
+    /// What this node publishes of itself.
+    package var figures: @Sendable () -> [NodeFigure: UInt64] = { [:] }
+    /// When this Larder was started, in seconds since 1970.
+    package var startedAt: Int64 = 0
 
     package init(
         version: String, apply: @escaping @Sendable (PurgeEntry) -> Bool,

@@ -128,6 +128,7 @@ extension FleetNode {
                 $0.isFollowing = true
                 $0.lastFeedFailure = nil
             }
+            publishReport()
             examine()
         }
     }
@@ -393,9 +394,9 @@ extension FleetNode {
 
     /// A node that has this node's name hides it: a purge is then said to be applied before both have applied it.
     private func lookForNamesake(among nodes: [FleetFigures.Node]) {
-        guard !hasNamesake, isRegistered, nodes.contains(where: { $0.name == terms.node && $0.run != thisRun }) else {
-            return
-        }
+        guard isRegistered, nodes.contains(where: { $0.name == terms.node && $0.run != thisRun }) else { return }
+        namesakeSeenAt = loop.now
+        guard !hasNamesake else { return }
         hasNamesake = true
         Diagnostics.warning(
             "fleet: another node has the name \(terms.node), too; give each its own with fleet.node.name")

@@ -62,6 +62,10 @@ final class FleetNode {
     /// What each node said last, and since when.
     var sightings: [String: (value: [UInt8], since: MonotonicTime)] = [:]
 
+    // Reports (FleetNode+Seeing.swift)
+    var lastReport: UInt64 = 0
+    var namesakeSeenAt: MonotonicTime?
+
     // Peers (FleetNode+Peers.swift)
     let peers: PeerDesk?
     /// Whether a server at this address is this process.
@@ -95,6 +99,8 @@ final class FleetNode {
         figures.withLock {
             $0.node = terms.node
             $0.server = "\(terms.url)"
+            $0.run = thisRun
+            $0.awaySince = loop.wallSeconds
         }
     }
 
@@ -130,8 +136,9 @@ final class FleetNode {
         loop.timers.schedule(clock, after: FleetNode.beat)
         lookForPeers()
         // In this order: what another node has written under the name of this one is seen before it is written over.
-        lookForNodes()
+        lookForNodes { [unowned self] in readReports() }
         register()
+        publishReport()
         // The server has refused them, or has not answered.
         sendRemovals()
         sendAnnouncements()
@@ -156,7 +163,7 @@ final class FleetNode {
         sendRemovals()
         sendAnnouncements()
         register()
-        lookForNodes()
+        beginToListen()
     }
 
     private func linkFailed(_ reason: String) {
@@ -172,6 +179,7 @@ final class FleetNode {
                 "fleet: \(terms.url): \(reason). Nothing is shared until it answers; clients are served as before")
         }
         isRegistered = false
+        stopListening()
         dropWrites()
         answerAnnouncements(because: reason)
     }

@@ -233,6 +233,15 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// When the first certificate of the server's verified chain ends, in seconds since 1970. Nil without TLS.
+    var chainEnd: Int64? {
+        switch channel {
+        case .plain: nil
+        case .secured(let secured): secured.session.chainEnd
+        case .opened: nil
+        }
+    }
+
     /// Of TLS with a server, for the log: `TLSv1.3`.
     var version: String? {
         switch channel {

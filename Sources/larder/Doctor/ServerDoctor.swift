@@ -19,7 +19,7 @@ struct ServerCheck: Equatable {
     var mend: String?
 }
 
-/// `larder doctor --server`: looks at the machine of the proxy: configuration, files, disks, descriptors, name servers, clock.
+/// `larder doctor --server`: looks at the machine of the proxy: configuration, files, disks, descriptors, name servers, the Redis of a fleet, clock.
 func serverDoctorCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
@@ -30,6 +30,7 @@ func serverDoctorCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
         for path in [authentication.basic.usersFile, authentication.digest.usersFile] { checks += userChecks(path) }
         checks += authorityChecks(configuration.intercept)
         checks += nameServerChecks(configuration.dns.servers)
+        checks += fleetChecks(configuration)
     }
     checks += [descriptorCheck(), clockCheck()]
     if arguments.has(.json) {

@@ -79,7 +79,7 @@ extension RunningProxy {
             .bytesSaved: counts.bytesSaved,
             .bytesShared: fleet?.bytesRead ?? 0,
             .bytesFromPeers: peers?.bytes ?? 0,
-            .bytesFromOrigins: counts[.bytesFromOrigins],
+            .bytesFromOrigins: counts[.bytesFromOrigins] - min(peers?.bytes ?? 0, counts[.bytesFromOrigins]),
             .purgesApplied: fleet?.purgesApplied ?? 0,
         ]
         var (memory, disk) = (Statistics.MemoryUse(), (responses: UInt64(0), used: UInt64(0), budget: UInt64(0)))

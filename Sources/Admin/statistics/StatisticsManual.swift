@@ -197,7 +197,7 @@ private let fleetOfNodes =
     heading(3, "All nodes of a fleet")
         + """
         `GET /stats?fleet`, `GET /metrics?fleet`, `larder stats --fleet` and the page `/fleet` show the figures of all nodes, as the node that is asked knows them
-        ([fleet.md](fleet.md#8-seeing-it)). Every node publishes its figures every 5 seconds. Without a fleet, the answer is 404.
+        ([fleet.md](fleet.md#9-seeing-it)). Every node publishes its figures every 5 seconds. Without a fleet, the answer is 404.
 
 
         """

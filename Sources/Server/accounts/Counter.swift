@@ -56,7 +56,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .bytesToClients: "Bytes written to clients, without tunnels."
         case .bytesFromCache:
             "Bytes of bodies sent to clients from the store, or from a fetch that another request had started."
-        case .bytesFromOrigins: "Bytes read from origins, without tunnels."
+        case .bytesFromOrigins: "Bytes read from origins, and from other nodes of the fleet, without tunnels."
         case .bytesToOrigins: "Bytes written to origins, without tunnels."
         case .bytesTunnelledFromClients: "Bytes that tunnels carried from clients, counted when a tunnel ends."
         case .bytesTunnelledToClients: "Bytes that tunnels carried to clients, counted when a tunnel ends."

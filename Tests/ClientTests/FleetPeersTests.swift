@@ -256,6 +256,38 @@ struct FleetPeersTests {
         }
     }
 
+    @Test func `larder doctor --server asks each node`() async throws {
+        try await Workplace.with { place in
+            let redis = try await RedisServer.start(in: place)
+            let peers = try await Fleet.Peers.make(4, in: place)
+            let secret = try place.write("other-secret", "\(String(repeating: "fedcba9876543210", count: 4))\n".utf8)
+            let other = Fleet.Plan(fleet: "redis: { url: \"redis://127.0.0.1:PORT/0\" }, secret_file: \(secret)")
+            let stranger = try await TestAuthority.make("stranger", in: place)
+            try await stranger.issue("strange", for: "IP:127.0.0.1")
+            var strange = peers.plan(2)
+            strange.node = strange.node.replacingOccurrences(of: "node.crt", with: "strange.crt")
+                .replacingOccurrences(of: "node.key", with: "strange.key")
+            // There is no fourth node.
+            try await Fleet.with([peers.plan(0), peers.plan(1, other), strange], in: place, redis) {
+                (fleet: Fleet) async throws -> Void in
+                let output = try await fleet.nodes[0].command("doctor", "--server", "--json")
+                let json = try JSONSerialization.jsonObject(with: Data(output.out.utf8)) as? [String: Any]
+                let rows = try #require(json?["checks"] as? [[String: String]], "\(output)")
+                func check(_ index: Int) throws -> [String: String] {
+                    try #require(rows.first { $0["name"] == "owner 127.0.0.1:\(peers.ports[index])" }, "\(rows)")
+                }
+                // Certificates of tests are valid for two days.
+                let own = try check(0)
+                #expect(own["state"] == "warning" && own["text"]?.hasPrefix("it answers") == true, "\(own)")
+                #expect(try check(1)["text"] == "it has another secret")
+                #expect(try check(2)["text"]?.hasPrefix("TLS: ") == true, "\(rows)")
+                let absent = try check(3)
+                #expect(absent["state"] == "wrong" && absent["mend"]?.hasPrefix("start that node") == true, "\(absent)")
+                #expect(output.status == 1)
+            }
+        }
+    }
+
     // MARK: what must not happen
 
     @Test func `the listener for nodes serves nobody else`() async throws {

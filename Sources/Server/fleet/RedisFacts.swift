@@ -6,23 +6,6 @@ package import Settings
 
 /// What `larder doctor --server` finds out about the Redis of a fleet. What follows from it is for the doctor to say.
 package struct RedisFacts: Sendable, Equatable {
-    /// Why nothing more is known.
-    package enum Failure: Error, Sendable, Equatable {
-        case name(String)
-        case connection(String)
-        case tls(String)
-        /// The server refuses the log-in: its text.
-        case logIn(String)
-        /// The server refuses the database of the URL: its text.
-        case database(String)
-        /// The server closed the connection.
-        case closed
-        /// The server did not answer within 2 seconds.
-        case silence
-        /// What answers does not speak the protocol of Redis.
-        case nonsense(String)
-    }
-
     /// A node, as its report says.
     package struct Node: Sendable, Equatable {
         package var report: NodeReport
@@ -40,7 +23,8 @@ package struct RedisFacts: Sendable, Equatable {
     package var isSecured: Bool
     /// The addresses of the name, with the port.
     package var addresses: [String] = []
-    package var failure: Failure?
+    /// Why nothing more is known.
+    package var failure: ProbeFailure?
     /// When the first certificate of the chain ends, in seconds since 1970. Nil without TLS.
     package var chainEnd: Int64?
     /// The commands that the user may not use, by the words of an ACL.
@@ -109,7 +93,8 @@ package func examineRedis(_ terms: FleetTerms, dns: DNSSettings) -> RedisFacts {
     do {
         let loop = try EventLoop()
         let resolver = try Resolver(loop: loop, options: Resolver.Options(dns))
-        let addresses = try RedisProbe.addresses(of: terms.url, loop: loop, resolver: resolver)
+        let addresses = try ProbeConnection.addresses(
+            of: terms.url.host, port: terms.url.port, loop: loop, resolver: resolver)
         facts.addresses = addresses.map { "\($0)" }
         let probe = try RedisProbe(terms, to: addresses, loop: loop)
         facts.chainEnd = probe.chainEnd
@@ -118,7 +103,7 @@ package func examineRedis(_ terms: FleetTerms, dns: DNSSettings) -> RedisFacts {
         try measure(probe, &facts)
         try tryCommands(probe, &facts)
         try readNodes(probe, terms, &facts)
-    } catch let failure as RedisFacts.Failure {
+    } catch let failure as ProbeFailure {
         facts.failure = failure
     } catch {
         facts.failure = .name("\(error)")
@@ -128,7 +113,7 @@ package func examineRedis(_ terms: FleetTerms, dns: DNSSettings) -> RedisFacts {
 
 private func bytes(_ words: [String]) -> [[UInt8]] { words.map { Array($0.utf8) } }
 
-private func logIn(_ probe: RedisProbe, _ terms: FleetTerms) throws(RedisFacts.Failure) {
+private func logIn(_ probe: RedisProbe, _ terms: FleetTerms) throws(ProbeFailure) {
     if let password = terms.password {
         let user = terms.url.user.map { [Array($0.utf8)] } ?? []
         let reply = try probe.ask(bytes(["AUTH"]) + user + [password])
@@ -148,7 +133,7 @@ private func wallMilliseconds() -> Int64 {
     return Int64(Double(duration) / 1024 * 1000)
 }
 
-private func readInfo(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(RedisFacts.Failure) {
+private func readInfo(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(ProbeFailure) {
     let reply = try probe.ask(bytes(["INFO"]))
     let now = wallMilliseconds()
     guard reply.errorCode == nil, let text = reply.text else { return }
@@ -161,7 +146,7 @@ private func readInfo(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(Red
 
 private let pingCount = 20
 
-private func measure(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(RedisFacts.Failure) {
+private func measure(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(ProbeFailure) {
     for _ in 0..<pingCount {
         let start = ContinuousClock.now
         _ = try probe.ask(bytes(["PING"]))
@@ -171,7 +156,7 @@ private func measure(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(Redi
     facts.pings.sort()
 }
 
-private func tryCommands(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(RedisFacts.Failure) {
+private func tryCommands(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(ProbeFailure) {
     let random = String(decoding: hexadecimal((0..<8).map { _ in UInt8.random(in: 0...255) }), as: UTF8.self)
     let own = "\(String(decoding: SharedKeys.prefix, as: UTF8.self))doctor:\(random)"
     for trial in RedisTrial.all {
@@ -190,7 +175,7 @@ private func tryCommands(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(
 
 private func readNodes(
     _ probe: RedisProbe, _ terms: FleetTerms, _ facts: inout RedisFacts
-) throws(RedisFacts.Failure) {
+) throws(ProbeFailure) {
     guard let register = try probe.ask([Array("HGETALL".utf8), SharedKeys.nodes]).array else { return }
     let entries = stride(from: 0, to: register.count - 1, by: 2).compactMap { index -> (String, Int64)? in
         guard let name = register[index].text, let value = register[index + 1].data else { return nil }

@@ -14,7 +14,9 @@ func fleetChecks(_ configuration: Configuration) -> [ServerCheck] {
     }
     do throws(ProvisioningFault) {
         guard let terms = try readFleet(configuration) else { return checks }
-        checks += redisChecks(examineRedis(terms, dns: configuration.dns), now: Int64(time(nil)))
+        let now = Int64(time(nil))
+        checks += redisChecks(examineRedis(terms, dns: configuration.dns), now: now)
+        checks += peerChecks(examinePeers(terms, dns: configuration.dns), now: now)
     } catch {
         // A file that cannot be read has its line already.
         if !checks.contains(where: { $0.state == .wrong }) {
@@ -71,8 +73,7 @@ func redisChecks(_ facts: RedisFacts, now: Int64) -> [ServerCheck] {
     return checks
 }
 
-private func reason(of failure: RedisFacts.Failure, _ facts: RedisFacts) -> (name: String, text: String, mend: String?)
-{
+private func reason(of failure: ProbeFailure, _ facts: RedisFacts) -> (name: String, text: String, mend: String?) {
     switch failure {
     case .name(let text):
         return (
@@ -334,4 +335,63 @@ private func fleetClockCheck(_ facts: RedisFacts) -> ServerCheck {
     return ServerCheck(
         name: "fleet clocks", state: .ok,
         text: clocks.isEmpty ? "there is none to compare with" : "\(clocks.count) compared, the same within 2 s")
+}
+
+// MARK: nodes that own responses
+
+/// - Parameter now: in seconds since 1970.
+func peerChecks(_ facts: [PeerFacts], now: Int64) -> [ServerCheck] {
+    facts.map { fact in
+        func check(_ state: ServerCheck.State, _ text: String, _ mend: String? = nil) -> ServerCheck {
+            ServerCheck(name: "owner \(fact.name)", state: state, text: text, mend: mend)
+        }
+        switch fact.result {
+        case .failure(let failure):
+            let (text, mend) = reason(of: failure)
+            return check(.wrong, text, mend)
+        case .success(.refused(.secret)):
+            return check(.wrong, "it has another secret", "give all nodes the same fleet.secret_file")
+        case .success(.refused(.version)), .success(.refused(.malformed)):
+            return check(
+                .warning, "it speaks another version of the protocol between nodes", "give all nodes one release")
+        case .success(.refused(.behind)):
+            return check(
+                .warning, "a purge that others have applied is not applied there yet",
+                "run the doctor again; if it stays so, look at the log of that node")
+        case .success:
+            let days = fact.chainEnd.map { ($0 - now) / 86_400 }
+            guard let days, days > 14 else {
+                return check(
+                    .warning,
+                    "it answers, and its certificate is valid for \(days.map { "\($0) more days" } ?? "?") only",
+                    "renew the certificates of the fleet, or their authority")
+            }
+            return check(.ok, "it answers, and its certificate is valid for \(days) more days")
+        }
+    }
+}
+
+private func reason(of failure: ProbeFailure) -> (text: String, mend: String) {
+    switch failure {
+    case .name(let text):
+        ("its name cannot be resolved: \(text)", "correct fleet.peers, or ask who runs the name server")
+    case .connection(let text):
+        (
+            "it cannot be connected to: \(text)",
+            "start that node, and let this machine connect to its fleet.node.peer.address"
+        )
+    case .tls(let text):
+        (
+            "TLS: \(text)",
+            "its certificate has to come from fleet.node.peer.ca, and to name what fleet.peers calls the node: conf/fleet-certificates.sh"
+        )
+    case .closed:
+        (
+            "it closes the connection",
+            "the certificate of this node has to come from the fleet.node.peer.ca of that one"
+        )
+    case .silence: ("it does not answer within 2 seconds", "look at the log of that node")
+    case .nonsense(let text), .logIn(let text), .database(let text):
+        ("it is no node of a fleet: \(text)", "correct fleet.peers: another service answers there")
+    }
 }

@@ -1,0 +1,65 @@
+import EventLoop
+package import Fleet
+import Message
+package import Settings
+
+/// What `larder doctor --server` finds out about another node that owns responses.
+package struct PeerFacts: Sendable, Equatable {
+    /// As in `fleet.peers`, or an address of its name.
+    package var name: String
+    /// What the node says when it is asked for something that it does not have.
+    package var result: Result<PeerVerdict, ProbeFailure>
+    /// When the first certificate of the chain ends, in seconds since 1970.
+    package var chainEnd: Int64?
+}
+
+/// Asks each node of `fleet.peers`, this one included. Blocks, for some seconds for each node that does not answer.
+package func examinePeers(_ terms: FleetTerms, dns: DNSSettings) -> [PeerFacts] {
+    guard let peers = terms.peers, let loop = try? EventLoop(),
+        let resolver = try? Resolver(loop: loop, options: Resolver.Options(dns))
+    else { return [] }
+    func ask(_ name: String, _ host: String, _ port: UInt16, serverName: String) -> PeerFacts {
+        var facts = PeerFacts(name: name, result: .failure(.silence))
+        do throws(ProbeFailure) {
+            let addresses = try ProbeConnection.addresses(of: host, port: port, loop: loop, resolver: resolver)
+            let connection = try ProbeConnection(
+                to: addresses, tls: (peers.tls.client, serverName), loop: loop)
+            facts.chainEnd = connection.transport.chainEnd
+            facts.result = .success(try verdict(connection, terms))
+        } catch { facts.result = .failure(error) }
+        return facts
+    }
+    switch peers.peers {
+    case .nodes(let nodes): return nodes.map { ask($0.name, $0.host, $0.port, serverName: $0.host) }
+    case .name(let host, let port):
+        do throws(ProbeFailure) {
+            let addresses = try ProbeConnection.addresses(of: host, port: port, loop: loop, resolver: resolver)
+            return addresses.compactMap { IPAddress($0) }.map { address in
+                ask(address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)", "\(address)", port, serverName: host)
+            }
+        } catch { return [PeerFacts(name: "\(host):\(port)", result: .failure(error))] }
+    }
+}
+
+/// Asks for what nobody has, from the store alone, so that nothing is fetched.
+private func verdict(_ connection: ProbeConnection, _ terms: FleetTerms) throws(ProbeFailure) -> PeerVerdict {
+    var question = PeerQuestion(node: "\(terms.node)")
+    question.isForStoreOnly = true
+    guard let value = question.encoded(hash: terms.hash) else { preconditionFailure("a short name fits") }
+    var request = Array("GET http://doctor.invalid/ HTTP/1.1\r\nHost: doctor.invalid\r\n".utf8)
+    request += Array("Cache-Control: only-if-cached\r\nConnection: close\r\n".utf8)
+    request += PeerQuestion.fieldName + Array(": ".utf8) + value + Array("\r\n\r\n".utf8)
+    let deadline = ProbeConnection.deadline
+    try connection.send(request, until: deadline)
+    var head: [UInt8] = []
+    while !String(decoding: head, as: UTF8.self).contains("\r\n\r\n") {
+        guard head.count < 64 << 10 else { throw .nonsense("its answer has no end") }
+        head += try connection.receive(until: deadline)
+    }
+    let mark = String(decoding: PeerQuestion.fieldName, as: UTF8.self) + ": "
+    let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
+    guard let line = lines.first(where: { $0.hasPrefix(mark) }),
+        let verdict = PeerVerdict(line.dropFirst(mark.count).utf8)
+    else { throw .nonsense(String(lines.first ?? "")) }
+    return verdict
+}

@@ -133,7 +133,7 @@ final class Exchange: FetchListener {
     func start() {
         precondition(!isAnswered && isAtRest, "an exchange starts once")
         if stream.isSocks { stream.account.isSocks = true }
-        if let peer = request.peer { return startForPeer(peer) }
+        if let peer = request.peer { return startForPeer(peer.result) }
         guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)

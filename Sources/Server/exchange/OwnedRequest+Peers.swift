@@ -2,6 +2,13 @@ import Fleet
 import Message
 import Rules
 
+/// What another node of the fleet says. A class: requests of clients, which are nearly all, spare the room.
+final class AskingPeer {
+    let result: Result<PeerQuestion, PeerObjection>
+
+    init(_ result: Result<PeerQuestion, PeerObjection>) { self.result = result }
+}
+
 /// Requests of other nodes of the fleet, and what this node says when it asks one of them.
 extension OwnedRequest {
     /// Takes what the node says that asks. Called before the rules are applied: they look at its client.
@@ -13,7 +20,7 @@ extension OwnedRequest {
     }
 
     /// What the node says whose request this is. Nil: the client is no node.
-    var peerQuestion: PeerQuestion? { try? peer?.get() }
+    var peerQuestion: PeerQuestion? { try? peer?.result.get() }
 
     /// The address for which access is decided.
     var asker: IPAddress? { peer == nil ? client : peerQuestion?.client }

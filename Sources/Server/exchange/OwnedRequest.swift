@@ -72,7 +72,7 @@ final class OwnedRequest: ReceivedRequest {
     /// Nil if the request has the key of its own address.
     private(set) var folded: FoldedRequest?
     /// What another node of the fleet says, or why it is not answered. Nil: the client is no node.
-    private(set) var peer: Result<PeerQuestion, PeerObjection>?
+    private(set) var peer: AskingPeer?
     /// Another node of the fleet owns the response, so that it stays in memory here.
     var isOwnedElsewhere = false
 
@@ -240,8 +240,8 @@ final class OwnedRequest: ReceivedRequest {
     }
 
     /// Takes what another node of the fleet says of its client, or why it is not answered.
-    func take(_ peer: Result<PeerQuestion, PeerObjection>) {
-        self.peer = peer
+    func take(_ result: Result<PeerQuestion, PeerObjection>) {
+        peer = AskingPeer(result)
         identity = peerQuestion?.user.flatMap { Identity($0) }
     }
 

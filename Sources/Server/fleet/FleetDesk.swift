@@ -1,5 +1,6 @@
 import EventLoop
 import Fleet
+import Limiting
 package import Message
 import Storage
 
@@ -11,6 +12,8 @@ package final class FleetDesk: Sendable {
     private let zones: Zones
     private let figures = Locked(FleetFigures())
     private let state = Locked(State())
+    /// Which buckets of limits are used here.
+    let limitNews = LimitNews()
 
     private struct State {
         var inbox: Inbox?
@@ -28,7 +31,7 @@ package final class FleetDesk: Sendable {
     // MARK: life
 
     /// Begins to share, and to follow the purges of the fleet. Called once. Before, every read is a miss.
-    func begin(_ effects: FleetEffects, dns: Resolver.Options) throws {
+    func begin(_ effects: FleetEffects, _ counted: CountedTogether, dns: Resolver.Options) throws {
         let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
         let signal = CountingSemaphore()
         let (terms, zones, figures) = (terms, zones, figures)
@@ -37,7 +40,8 @@ package final class FleetDesk: Sendable {
             try startThread(name: "larder-fleet") {
                 do {
                     let node = try FleetNode(
-                        terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns)
+                        terms, zones: zones, effects: effects, counted: counted, position: kept.position,
+                        figures: figures, dns: dns)
                     // What was stored by an earlier run may have been purged since.
                     if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
                     started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
@@ -52,6 +56,7 @@ package final class FleetDesk: Sendable {
         switch started.withLock({ $0 }) {
         case .success(let parts):
             state.withLock { $0 = State(inbox: parts.0, node: parts.1, thread: thread) }
+            limitNews.heed { [weak self] in _ = self?.post { $0.counting.countSoon() } }
         case .failure(let failure):
             thread.join()
             throw failure
@@ -66,6 +71,7 @@ package final class FleetDesk: Sendable {
 
     /// Ends the thread. Purges that wait are lost.
     func stop() {
+        limitNews.heed(nil)
         let ended = state.withLock { state in
             defer { state = State() }
             return state
@@ -137,5 +143,17 @@ package final class FleetDesk: Sendable {
             return PurgeSpread(applied: 1, nodes: 1, waitsBecause: "the fleet's thread does not answer")
         }
         return result
+    }
+
+    // MARK: for limits and log-ins
+
+    /// A key that all nodes of the fleet have, of 16 bytes.
+    func key(for use: FleetKeyUse) -> [UInt8] { terms.hash.key(for: use) }
+
+    /// Lets budgets begin anew on the other nodes. On this one they have.
+    ///
+    /// - Parameter subject: nil: all that the rule has a budget for.
+    func reset(_ budget: ByteBudget, of rule: String, _ subject: LimitSubject?) {
+        _ = post { $0.counting.reset(budget, of: rule, subject) }
     }
 }

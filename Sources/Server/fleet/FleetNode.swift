@@ -35,6 +35,9 @@ final class FleetNode {
     /// Whether there were more removals than are remembered.
     var hasForgottenRemovals = false
 
+    /// Limits and log-ins.
+    private(set) var counting: FleetCounting!
+
     // Purges (FleetNode+Purging.swift)
     let effects: FleetEffects
     let applying: CallPool
@@ -65,7 +68,7 @@ final class FleetNode {
     private static let beat = Duration.seconds(5)
 
     init(
-        _ terms: FleetTerms, zones: Zones, effects: FleetEffects, position: StreamPosition?,
+        _ terms: FleetTerms, zones: Zones, effects: FleetEffects, counted: CountedTogether, position: StreamPosition?,
         figures: Locked<FleetFigures>, dns: Resolver.Options
     ) throws {
         self.terms = terms
@@ -79,6 +82,7 @@ final class FleetNode {
         applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
         follower = StreamFollower(position: position)
         clock = Timer { [unowned self] in beat() }
+        counting = FleetCounting(terms, counted, loop: loop, link: link, figures: figures)
         figures.withLock {
             $0.node = terms.node
             $0.server = "\(terms.url)"
@@ -95,6 +99,7 @@ final class FleetNode {
             RedisLink.Events(
                 opened: { [unowned self] in feedOpened($0) }, failed: { [unowned self] in feedFailed($0) }))
         loop.timers.schedule(clock, after: FleetNode.beat)
+        counting.start()
         loop.run()
     }
 
@@ -106,6 +111,7 @@ final class FleetNode {
             pause.then(PurgeSpread(applied: 1, nodes: 1, waitsBecause: "this node stops"))
         }
         pauses = []
+        counting.stop()
         link.stop()
         feed.stop()
         loop.stop()
@@ -135,6 +141,7 @@ final class FleetNode {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
         link.isOfUse()
+        counting.linkOpened()
         // The others may need a moment to come back.
         for name in sightings.keys { sightings[name]?.since = loop.now }
         sendRemovals()

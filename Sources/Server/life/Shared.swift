@@ -50,7 +50,7 @@ package final class Shared: Sendable {
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
     /// How the limits of `limits.rules` are used.
-    package let limits = LimitTable()
+    package let limits: LimitTable
     let budgets: BudgetShelf
     let overload = OverloadWatch()
     /// What the log has said of connections over a limit.
@@ -80,7 +80,7 @@ package final class Shared: Sendable {
     /// What other nodes have. Nil: this Larder is alone.
     package let fleet: FleetDesk?
     /// How often clients failed to prove who they are, and which nonces they have used.
-    let attempts = AttemptLedger()
+    let attempts: AttemptLedger
     private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])
     /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
@@ -104,6 +104,8 @@ package final class Shared: Sendable {
         zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink, fleet: FleetDesk? = nil
     ) {
         self.fleet = fleet
+        limits = LimitTable(news: fleet?.limitNews)
+        attempts = AttemptLedger(failureKey: fleet?.key(for: .failures))
         budgets = BudgetShelf(limits)
         self.zones = zones
         self.pool = pool

@@ -10,7 +10,7 @@ struct Fleet: Sendable {
     let redis: RedisServer
     let origin: FleetOrigin
     let nodes: [Larder]
-    private let plans: [Plan]
+    let plans: [Plan]
 
     /// How a node is started.
     struct Plan: Sendable {
@@ -18,6 +18,9 @@ struct Fleet: Sendable {
         var fleet = "redis: { url: \"redis://127.0.0.1:PORT/0\" }, secret_file: SECRET"
         /// `cache` of the configuration. DIRECTORY is one of the node.
         var cache = "memory: 64MiB, disk: { size: 0 }"
+        var access = Larder.openLoopback
+        /// More of the configuration. DIRECTORY is one of the node.
+        var more = ""
     }
 
     static let isInstalled = installed("curl") != nil && RedisServer.isInstalled
@@ -61,7 +64,8 @@ struct Fleet: Sendable {
             cache: { \(cache) }
             fleet: { \(fleet), node: { name: \(name) } }
             log: { access: \(place.path("\(name).jsonl")), level: info }
-            \(Larder.openLoopback)
+            \(plan.access)
+            \(plan.more.replacingOccurrences(of: "DIRECTORY", with: place.path(name)))
 
             """
         return try await Larder.start(in: place, text: text, adminPort: adminPort, file: "\(name).yaml")

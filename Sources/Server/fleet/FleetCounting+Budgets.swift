@@ -21,9 +21,9 @@ struct BudgetState {
 /// Budgets: what each node has used stands in Redis, a hash for each budget and window. `SharedBudget` decides; this does what it says.
 extension FleetCounting {
     /// How many are compared with Redis in one turn, and of those that nobody uses at the moment.
-    private static let exchangesPerTick = 256
+    private static let exchangesPerTick = 1_024
     private static let idlePerTick = 64
-    private static let exchangesUnderWayMax = 512
+    private static let exchangesUnderWayMax = 2_048
 
     func enqueueExchange(_ entry: Entry) {
         guard !entry.isWaitingForExchange, rules[entry.account.bucket.rule]?.budget != nil else { return }

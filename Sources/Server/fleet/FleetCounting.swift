@@ -76,7 +76,8 @@ final class FleetCounting {
     private static let repetition = Duration.seconds(5)
     /// About so many entries stay in the stream.
     private static let streamEntriesMax = 256
-    private static let entriesPerRead = 64
+    /// Together they are shorter than the longest reply that is read.
+    private static let entriesPerRead = 32
     /// In seconds.
     private static let streamLifetime = 60
     /// News that are older say nothing of rates any more, or of anything. In milliseconds.
@@ -196,7 +197,9 @@ final class FleetCounting {
                 note(entry)
             }
             guard !isInUse, now.duration(since: entry.usedAt) > FleetCounting.entryLifetime, !entry.isUntold,
-                !entry.isWaitingForExchange, !entry.isExchanging, entry.said == (0, 0), entry.mayBeForgotten(wall)
+                !entry.isWaitingForExchange, !entry.isExchanging, entry.said == (0, 0), entry.mayBeForgotten(wall),
+                // The account has them already. Whoever uses it next would take them off once more.
+                others.sums(of: entry.name, now: now.nanoseconds) == OthersUse.Sums()
             else { continue }
             entry.share.forgetNote(isKnown: false)
             entries[bucket] = nil

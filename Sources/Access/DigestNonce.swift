@@ -2,26 +2,51 @@ import Message
 
 /// A nonce of Digest (RFC 7616 §3.3): when it was made, a random number, and a code over both.
 ///
-/// The code is made with a key of this process, so that nothing has to be kept of a nonce before it is used. After a restart no nonce is
-/// known any more: a client gets `stale=true`, and sends its request once more without asking its user.
+/// The code is made with a key of this process or of its fleet, so that nothing has to be kept of a nonce before it is used. Without a fleet, no nonce
+/// is known any more after a restart: a client gets `stale=true`, and sends its request once more without asking its user.
 package struct DigestNonce: Hashable, Sendable {
-    /// Milliseconds of the monotonic clock.
+    /// Milliseconds of the monotonic clock, or in a fleet since 1970.
     package let issued: UInt64
-    let number: UInt64
+    package let number: UInt64
+
+    package init(issued: UInt64, number: UInt64) {
+        self.issued = issued
+        self.number = number
+    }
 }
 
-/// Makes and reads nonces. All workers have the same key, and a reload does not change it.
+/// Makes and reads nonces. All workers have the same key, and a reload does not change it; nor do the other nodes of a fleet have another one.
 package struct DigestNonces: Sendable {
     private let hash: SipHash
     private let random: @Sendable () -> UInt64
+    /// What is added to the monotonic clock, so that all nodes of a fleet tell the same time.
+    private let clockOffset: @Sendable () -> Duration
+    /// How far the clock of another node may be ahead.
+    private let skewMax: Duration
     /// How long a nonce can be used.
     package let lifetime: Duration
 
     /// - Parameter hash: with a key that is used for nothing else.
-    package init(_ hash: SipHash, lifetime: Duration, random: @escaping @Sendable () -> UInt64) {
+    /// - Parameter clockOffset: what is added to the monotonic clock so that all nodes of a fleet tell the same time. Nil without a fleet.
+    package init(
+        _ hash: SipHash, lifetime: Duration, clockOffset: (@Sendable () -> Duration)? = nil,
+        random: @escaping @Sendable () -> UInt64
+    ) {
         self.hash = hash
         self.lifetime = lifetime
         self.random = random
+        self.clockOffset = clockOffset ?? { .zero }
+        skewMax = clockOffset == nil ? .zero : DigestNonces.skewMax
+    }
+
+    package static let skewMax = Duration.seconds(60)
+
+    /// When the oldest nonce that is valid was made.
+    func oldest(now: Duration) -> UInt64 { milliseconds(max(now + clockOffset() - lifetime, .zero)) }
+
+    /// When a nonce was made, by the monotonic clock. Later than now if another node with a clock that is ahead has made it.
+    func issueTime(of nonce: DigestNonce) -> Duration {
+        .milliseconds(Int64(clamping: nonce.issued)) - clockOffset()
     }
 
     /// 64 hexadecimal digits.
@@ -34,7 +59,7 @@ package struct DigestNonces: Sendable {
 
     /// Adds a new nonce to a text, without allocating if there is room.
     func add(at now: Duration, to text: inout [UInt8]) {
-        let nonce = DigestNonce(issued: milliseconds(now), number: random())
+        let nonce = DigestNonce(issued: milliseconds(now + clockOffset()), number: random())
         let code = code(of: nonce)
         add(nonce.issued, to: &text)
         add(nonce.number, to: &text)
@@ -51,7 +76,7 @@ package struct DigestNonces: Sendable {
     package enum Reading: Equatable, Sendable {
         /// - Parameter isOld: a quarter of its life or less is left.
         case valid(DigestNonce, isOld: Bool)
-        /// It has been valid, or it is of another process.
+        /// It has been valid, or it is of another process or another fleet.
         case stale
     }
 
@@ -61,8 +86,8 @@ package struct DigestNonces: Sendable {
         let code = code(of: nonce)
         // Both halves are looked at, whatever the first one is.
         guard (code.low ^ words[2]) | (code.high ^ words[3]) == 0 else { return .stale }
-        let age = Duration.milliseconds(Int64(clamping: milliseconds(now) &- nonce.issued))
-        guard nonce.issued <= milliseconds(now), age < lifetime else { return .stale }
+        let age = now - issueTime(of: nonce)
+        guard age >= .zero - skewMax, age < lifetime else { return .stale }
         return .valid(nonce, isOld: age >= lifetime * 3 / 4)
     }
 

@@ -5,13 +5,19 @@ import Rules
 /// What schemes need of the machine that the core has not.
 package struct AuthenticationTools: Sendable {
     let hashing: any Hashing
-    /// With a key of this process, for the nonces of Digest.
+    /// For the nonces of Digest: with a key of this process, or of its fleet.
     let nonceHash: SipHash
+    /// What is added to the monotonic clock, so that all nodes of a fleet tell the same time. Nil without a fleet.
+    let clockOffset: (@Sendable () -> Duration)?
     let random: @Sendable () -> UInt64
 
-    package init(hashing: some Hashing, nonceHash: SipHash, random: @escaping @Sendable () -> UInt64) {
+    package init(
+        hashing: some Hashing, nonceHash: SipHash, clockOffset: (@Sendable () -> Duration)? = nil,
+        random: @escaping @Sendable () -> UInt64
+    ) {
         self.hashing = hashing
         self.nonceHash = nonceHash
+        self.clockOffset = clockOffset
         self.random = random
     }
 }
@@ -42,7 +48,8 @@ package struct DigestScheme: AuthenticationScheme {
         self.groups = groups
         hashing = tools.hashing
         protections = settings.protection == .authInt ? [.authentication, .integrity] : [.authentication]
-        nonces = DigestNonces(tools.nonceHash, lifetime: settings.nonceLifetime, random: tools.random)
+        nonces = DigestNonces(
+            tools.nonceHash, lifetime: settings.nonceLifetime, clockOffset: tools.clockOffset, random: tools.random)
         let code = tools.nonceHash.digest(of: realm.span, 0..<realm.count).low
         opaque = hexadecimal((0..<8).map { UInt8(truncatingIfNeeded: code >> UInt64(8 * $0)) })
         var hashedUsers: [HashAlgorithm: [[UInt8]: String]] = [:]
@@ -134,7 +141,7 @@ package struct DigestScheme: AuthenticationScheme {
             return .refused(.wrong)
         }
         guard case .valid(let nonce, let isOld) = nonces.read(credentials.nonce, at: attempt.now),
-            memory.use(credentials.count, of: nonce, lifetime: nonces.lifetime, now: attempt.now)
+            memory.use(credentials.count, of: nonce, oldest: nonces.oldest(now: attempt.now))
         else { return .refused(.stale) }
         memory.succeeded(attempt.client, as: user, now: attempt.now)
         let next = isOld ? nonces.make(at: attempt.now) : nil

@@ -34,6 +34,8 @@ package struct FailureCounts: Sendable {
     private var trusted: ExpiringTable<Pair, Void>
     /// How often an address or a name began to have to wait. Who keeps an earlier answer asks again when it changes.
     package private(set) var waitsBegun = 0
+    /// What all nodes of a fleet have counted. Nil: this process counts alone.
+    private var fleet: FleetFailures?
 
     package init(_ bounds: Bounds = Bounds()) {
         self.bounds = bounds
@@ -41,6 +43,11 @@ package struct FailureCounts: Sendable {
         names = ExpiringTable(lifetime: bounds.nameWindow, countMax: bounds.countMax)
         trusted = ExpiringTable(lifetime: bounds.trust, countMax: bounds.countMax)
     }
+
+    /// Counts with the other nodes of a fleet from now on.
+    ///
+    /// - Parameter hash: with a key that all nodes have.
+    package mutating func share(_ hash: SipHash) { fleet = FleetFailures(hash, bounds) }
 
     /// How long a client has to wait because it failed too often, or because others did with its name. Nil: not at all.
     ///
@@ -50,10 +57,17 @@ package struct FailureCounts: Sendable {
     package func wait(of address: IPAddress?, as name: String?, now: Duration) -> Duration? {
         let source = Source(address)
         if let (count, end) = sources.value(source, now: now), count >= bounds.perSourceMax { return end - now }
-        guard let name = name.map(FailureCounts.short), let (count, end) = names.value(name, now: now),
-            count >= bounds.perNameMax, trusted.value(Pair(source: source, name: name), now: now) == nil
+        if let (count, end) = fleet?.ofSource(address, now: now), count >= bounds.perSourceMax { return end - now }
+        guard let name = name.map(FailureCounts.short), let end = endOfWait(as: name, now: now),
+            trusted.value(Pair(source: source, name: name), now: now) == nil
         else { return nil }
         return end - now
+    }
+
+    private func endOfWait(as name: String, now: Duration) -> Duration? {
+        if let (count, end) = names.value(name, now: now), count >= bounds.perNameMax { return end }
+        if let (count, end) = fleet?.ofName(name, now: now), count >= bounds.perNameMax { return end }
+        return nil
     }
 
     /// Counts a failure.
@@ -61,12 +75,26 @@ package struct FailureCounts: Sendable {
     /// - Returns: how long its answer is held back.
     @discardableResult
     package mutating func failed(_ address: IPAddress?, as name: String?, now: Duration) -> Duration {
-        let failures = FailureCounts.count(Source(address), in: &sources, now: now)
+        var failures = FailureCounts.count(Source(address), in: &sources, now: now)
         if failures == bounds.perSourceMax { waitsBegun += 1 }
         if let name, FailureCounts.count(FailureCounts.short(name), in: &names, now: now) == bounds.perNameMax {
             waitsBegun += 1
         }
+        if let (count, begins) = fleet?.failed(address, as: name.map(FailureCounts.short), now: now) {
+            failures = max(failures, count)
+            if begins { waitsBegun += 1 }
+        }
         return delay(after: failures)
+    }
+
+    // MARK: a fleet
+
+    /// The failures that were counted here and that the other nodes have not been told of. Taken once.
+    package mutating func takeUntold(_ countMax: Int) -> [SharedFailure] { fleet?.takeUntold(countMax) ?? [] }
+
+    /// Counts failures that another node was told of.
+    package mutating func count(_ told: SharedFailure, now: Duration) {
+        if fleet?.count(told, now: now) == true { waitsBegun += 1 }
     }
 
     /// The client has proven its name from this address.
@@ -83,9 +111,12 @@ package struct FailureCounts: Sendable {
         return min(bounds.delay * (1 << doublings), bounds.delayMax)
     }
 
-    private static func count<Key>(_ key: Key, in table: inout ExpiringTable<Key, Int>, now: Duration) -> Int {
-        let count = (table.value(key, now: now)?.value ?? 0) + 1
-        if count == 1 { table.set(key, count, now: now) } else { table.update(key, count) }
+    static func count<Key>(
+        _ key: Key, _ more: Int = 1, in table: inout ExpiringTable<Key, Int>, now: Duration
+    ) -> Int {
+        let known = table.value(key, now: now)?.value
+        let count = min((known ?? 0) + more, 1_000_000)
+        if known == nil { table.set(key, count, now: now) } else { table.update(key, count) }
         return count
     }
 
@@ -95,7 +126,7 @@ package struct FailureCounts: Sendable {
     }
 
     /// A client in an IPv6 network has at least a /64, so all addresses of a /64 count as one client.
-    private struct Source: Hashable, Sendable {
+    struct Source: Hashable, Sendable {
         let address: IPAddress?
 
         init(_ address: IPAddress?) {

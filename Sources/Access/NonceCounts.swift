@@ -15,6 +15,8 @@ package struct NonceCounts: Sendable {
     /// A nonce from this time or before it that is not in the table may have been used: it was removed to make room.
     private var forgottenUntil: UInt64?
     private let countMax: Int
+    /// Those that were used since the other nodes of a fleet were told. Nil: there are none.
+    private var untold: Set<DigestNonce>?
 
     package static let windowBits: UInt32 = 128
 
@@ -32,6 +34,12 @@ package struct NonceCounts: Sendable {
     ///   - nonce: one that is valid. Those that no longer are can be forgotten.
     ///   - oldest: when the oldest nonce that is valid was made, in milliseconds.
     package mutating func use(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
+        guard take(count, of: nonce, oldest: oldest) else { return false }
+        if untold != nil { note(nonce) }
+        return true
+    }
+
+    private mutating func take(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
         guard var window = windows[nonce] else {
             if let forgottenUntil, nonce.issued <= forgottenUntil { return false }
             add(nonce, Window(highest: count, used: 1), oldest: oldest)
@@ -63,5 +71,62 @@ package struct NonceCounts: Sendable {
         guard start > countMax else { return }
         order.removeFirst(start)
         start = 0
+    }
+
+    // MARK: a fleet
+
+    /// Counts of one nonce that were used, as nodes of a fleet tell each other.
+    package struct Told: Equatable, Sendable {
+        package let nonce: DigestNonce
+        package let highest: UInt32
+        /// Bit n: the count `highest - n` was used.
+        package let used: UInt128
+
+        package init(nonce: DigestNonce, highest: UInt32, used: UInt128) {
+            self.nonce = nonce
+            self.highest = highest
+            self.used = used
+        }
+    }
+
+    /// Notes from now on what the other nodes have to be told.
+    package mutating func share() { untold = [] }
+
+    /// More do not wait to be told. Their counts can be used once more on each other node.
+    private static let untoldMax = 4_096
+
+    private mutating func note(_ nonce: DigestNonce) {
+        if untold.map({ $0.count < NonceCounts.untoldMax }) ?? false { untold?.insert(nonce) }
+    }
+
+    /// The nonces that were used since they were told. Taken once.
+    package mutating func takeUntold(_ most: Int) -> [Told] {
+        guard let nonces = untold, !nonces.isEmpty else { return [] }
+        let taken = nonces.prefix(most)
+        untold?.subtract(taken)
+        return taken.compactMap { nonce in
+            windows[nonce].map { Told(nonce: nonce, highest: $0.highest, used: $0.used) }
+        }
+    }
+
+    /// Another node has used these counts. What either node has used counts as used.
+    ///
+    /// - Parameter oldest: as in `use`.
+    package mutating func count(_ told: Told, oldest: UInt64) {
+        guard told.nonce.issued >= oldest else { return }
+        guard var window = windows[told.nonce] else {
+            return add(told.nonce, Window(highest: told.highest, used: told.used), oldest: oldest)
+        }
+        if told.highest > window.highest {
+            window.used = NonceCounts.older(window.used, by: told.highest - window.highest) | told.used
+            window.highest = told.highest
+        } else {
+            window.used |= NonceCounts.older(told.used, by: window.highest - told.highest)
+        }
+        windows[told.nonce] = window
+    }
+
+    private static func older(_ used: UInt128, by distance: UInt32) -> UInt128 {
+        distance < windowBits ? used << UInt128(distance) : 0
     }
 }

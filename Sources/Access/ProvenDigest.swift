@@ -19,7 +19,7 @@ package struct ProvenDigest<Hash: RunningHash>: Sendable {
         self.proof = proof
         self.nonce = nonce
         self.nonces = nonces
-        let issued = Duration.milliseconds(Int64(clamping: nonce.issued))
+        let issued = nonces.issueTime(of: nonce)
         expiry = issued + nonces.lifetime
         renewal = issued + nonces.lifetime * 3 / 4
     }
@@ -49,7 +49,7 @@ package struct ProvenDigest<Hash: RunningHash>: Sendable {
 
     /// Uses up the count of credentials that are right. Returns false if it has been used, or may have been.
     package func use(_ claim: DigestClaim, _ memory: VerifiedCredentials, now: Duration) -> Bool {
-        memory.use(claim.count, of: nonce, lifetime: nonces.lifetime, now: now)
+        memory.use(claim.count, of: nonce, oldest: nonces.oldest(now: now))
     }
 
     /// Adds the value of `Proxy-Authentication-Info` to a text.

@@ -160,9 +160,8 @@ package struct VerifiedCredentials: Sendable {
 
     /// Uses a count of a nonce of Digest. Returns false if it may have been used before.
     ///
-    /// - Parameter lifetime: that of nonces. Older ones may be forgotten.
-    func use(_ count: UInt32, of nonce: DigestNonce, lifetime: Duration, now: Duration) -> Bool {
-        let oldest = milliseconds(max(now - lifetime, .zero))
-        return attempts.withAttempts { $0.nonces.use(count, of: nonce, oldest: oldest) }
+    /// - Parameter oldest: when the oldest nonce that is valid was made. Older ones may be forgotten.
+    func use(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
+        attempts.withAttempts { $0.nonces.use(count, of: nonce, oldest: oldest) }
     }
 }

@@ -8,14 +8,33 @@ package protocol FleetHash: Sendable {
 /// of its own.
 enum CodePurpose: String {
     case key, record, part, purge, owner, node, peer, report
+    case budget, bucket, resets, use, news, nonces, failures
 
     var prefix: [UInt8] { Array(rawValue.utf8) + [0] }
+}
+
+/// What a key is for that follows from the secret.
+package enum FleetKeyUse: Sendable {
+    /// The nonces of Digest.
+    case nonces
+    /// The names under which failed log-ins are counted.
+    case failures
 }
 
 /// The bytes of a code.
 let codeByteCount = 32
 
 extension FleetHash {
+    /// A key for a hash of 128 bits. All nodes of the fleet have the same one.
+    package func key(for use: FleetKeyUse) -> [UInt8] {
+        let purpose: CodePurpose =
+            switch use {
+            case .nonces: .nonces
+            case .failures: .failures
+            }
+        return Array(code(for: purpose, []).prefix(16))
+    }
+
     func code(for purpose: CodePurpose, _ bytes: some Sequence<UInt8>) -> [UInt8] {
         let result = code(purpose.prefix + bytes)
         precondition(result.count == codeByteCount, "HMAC-SHA256 has 32 bytes")

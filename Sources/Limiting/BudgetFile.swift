@@ -11,7 +11,7 @@ package enum BudgetFile {
     package static func text(_ uses: [BudgetUse]) -> [UInt8] {
         var text = firstLine + "\n"
         for use in uses {
-            let (kind, name) = subject(use.bucket.subject)
+            let (kind, name) = use.bucket.subject.stored
             text += [escaped(use.bucket.rule), kind, escaped(name), "\(use.windowEnd)", "\(use.spent)"].joined(
                 separator: "\t")
             text += "\n"
@@ -40,17 +40,6 @@ package enum BudgetFile {
             let subject = subject(kind: parts[1], name), let end = Int64(parts[3]), let spent = UInt64(parts[4])
         else { return nil }
         return BudgetUse(LimitBucket(rule: rule, subject), windowEnd: end, spent: spent)
-    }
-
-    private static func subject(_ subject: LimitSubject) -> (kind: String, name: String) {
-        switch subject {
-        case .all: ("all", "")
-        case .local: ("local", "")
-        case .others: ("others", "")
-        case .client(let address): ("client", "\(address)")
-        case .user(let name): ("user", name)
-        case .group(let name): ("group", name)
-        }
     }
 
     private static func subject(kind: Substring, _ name: String) -> LimitSubject? {

@@ -9,18 +9,21 @@ package struct LimitRule: Equatable, Sendable {
     package var terms: LimitTerms
     /// The rule whose buckets this one uses. Nil: it has its own.
     package var shares: String?
+    /// Whether each node of a fleet counts alone. Otherwise the figures hold for all nodes together.
+    package var isOfNode: Bool
     /// The line in the configuration file; 0 if it does not come from a file.
     package var line: Int
 
     package init(
         name: String, _ conditions: RuleConditions = RuleConditions(), per scope: LimitScope = .client,
-        _ terms: LimitTerms = LimitTerms(), shares: String? = nil, line: Int = 0
+        _ terms: LimitTerms = LimitTerms(), shares: String? = nil, isOfNode: Bool = false, line: Int = 0
     ) {
         self.name = name
         self.conditions = conditions
         self.scope = scope
         self.terms = terms
         self.shares = shares
+        self.isOfNode = isOfNode
         self.line = line
     }
 

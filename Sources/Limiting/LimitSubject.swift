@@ -36,6 +36,21 @@ package enum LimitSubject: Hashable, Sendable {
     /// Whether a refusal is the client's own matter. Otherwise others have used up what all share.
     package var isOfClient: Bool { self != .all && self != .others }
 
+    /// Kind and name, as files and other nodes know it.
+    package var stored: (kind: String, name: String) {
+        switch self {
+        case .all: ("all", "")
+        case .local: ("local", "")
+        case .others: ("others", "")
+        case .client(let address): ("client", "\(address)")
+        case .user(let name): ("user", name)
+        case .group(let name): ("group", name)
+        }
+    }
+
+    /// Whether it is the same on all nodes of a fleet.
+    package var isOfFleet: Bool { self != .local && self != .others }
+
     /// `all`, `client 192.0.2.1`, `client 2001:db8::/64`, `user ann`, `group builders`.
     package var description: String {
         switch self {

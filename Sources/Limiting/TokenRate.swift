@@ -50,19 +50,31 @@ package struct TokenRate: Equatable, Sendable {
         return next &- now <= burst &* interval ? next : nil
     }
 
+    /// Takes one token from one of so many equal shares of the bucket: it takes so much longer to come back, and so many fewer may be taken at once, but
+    /// always one.
+    package func taking(from full: UInt64, now: UInt64, shares: UInt64) -> UInt64? {
+        let step = step(shares: shares)
+        let next = max(full, now) &+ step
+        return next &- now <= max(burst &* interval, step) ? next : nil
+    }
+
     /// The change of the state that one token makes, to take it back.
     package var step: UInt64 { interval }
+    package func step(shares: UInt64) -> UInt64 { interval &* shares }
 
     /// How long until there is a token, in nanoseconds.
-    package func wait(full: UInt64, now: UInt64) -> UInt64 {
-        let next = max(full, now) &+ interval
-        let room = now &+ burst &* interval
+    package func wait(full: UInt64, now: UInt64, shares: UInt64 = 1) -> UInt64 {
+        let step = step(shares: shares)
+        let next = max(full, now) &+ step
+        let room = now &+ max(burst &* interval, step)
         return next > room ? next &- room : 0
     }
 
     /// How many tokens there are.
-    package func left(full: UInt64, now: UInt64) -> UInt64 {
-        full <= now ? burst : burst - min(burst, (full - now + interval - 1) / interval)
+    package func left(full: UInt64, now: UInt64, shares: UInt64 = 1) -> UInt64 {
+        let most = max(1, burst / shares)
+        let step = step(shares: shares)
+        return full <= now ? most : most - min(most, (full - now + step - 1) / step)
     }
 
     /// `50/s`

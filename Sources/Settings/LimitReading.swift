@@ -30,6 +30,7 @@ extension SettingKind where Value == LimitPlan {
             if let other = rules.first(where: { $0.name == name && $0.shares == nil }) {
                 result[index].terms = other.terms
                 result[index].scope = other.scope
+                result[index].isOfNode = other.isOfNode
             } else {
                 let own = rules.filter { $0.shares == nil }.map(\.name)
                 found.append(
@@ -70,14 +71,19 @@ private func readLimitRule(
     let conditions = reader.value("match", .conditions(of: .limit)) ?? RuleConditions()
     let shares = reader.value("share", SettingKind<String>.text(64))
     let scope = reader.value("per", SettingKind<LimitScope>.choice)
+    let isOfFleet = reader.value("fleet", SettingKind<Bool>.flag)
     let terms = readLimitTerms(&reader)
     if shares != nil {
-        for key in ["per"] + limitFigures { reader.refuse(key, "a rule with share has the figures of the other rule") }
+        for key in ["per", "fleet"] + limitFigures {
+            reader.refuse(key, "a rule with share has the figures of the other rule")
+        }
     } else if terms.isEmpty, !limitFigures.contains(where: { reader.has($0) }) {
         for key in limitFigures.prefix(1) { reader.require(key) }
     }
     guard reader.finish("key", into: &problems), let name else { return nil }
-    return LimitRule(name: name, conditions, per: scope ?? .client, terms, shares: shares, line: node.line)
+    return LimitRule(
+        name: name, conditions, per: scope ?? .client, terms, shares: shares, isOfNode: isOfFleet == false,
+        line: node.line)
 }
 
 /// The keys of `LimitTerms`.

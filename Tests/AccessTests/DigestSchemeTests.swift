@@ -345,6 +345,24 @@ struct NonceTests {
         #expect(Self.nonces(key: 3).read(text, at: .seconds(50)) == .stale)
     }
 
+    /// Three nodes: their monotonic clocks differ, and the last one's time of day is half a minute behind.
+    static let offsets: [Duration] = [.seconds(1_000_000), .seconds(999_000), .seconds(998_970)]
+    static let clocks: [Duration] = [.seconds(50), .seconds(1_050), .seconds(1_050)]
+    @Test func `a nonce of one node of a fleet is valid on the others, whose clocks differ a little`() {
+        let nodes = Self.offsets.map { offset in
+            DigestNonces(SipHash(key: (1, 2)), lifetime: .seconds(100), clockOffset: { offset }) { 7 }
+        }
+        let text = nodes[0].make(at: Self.clocks[0])
+        for (node, clock) in zip(nodes, Self.clocks) {
+            guard case .valid(_, isOld: false) = node.read(text, at: clock) else {
+                Issue.record("not valid")
+                return
+            }
+            #expect(node.read(text, at: clock + .seconds(130)) == .stale)
+        }
+        #expect(nodes[2].read(text, at: Self.clocks[2] - .seconds(31)) == .stale, "more than a minute ahead")
+    }
+
     @Test func `no digit of a nonce can be changed`() {
         let text = Self.nonces().make(at: .seconds(50))
         for index in text.indices {
@@ -390,6 +408,35 @@ struct NonceTests {
             #expect(isNew)
         }
         #expect(!seen.isEmpty)
+    }
+
+    /// Counts that one node has used and tells, counts that the other has used, and one that is used next.
+    static let told: [(there: [UInt32], here: [UInt32], next: UInt32, isAccepted: Bool)] = [
+        ([1], [], 1, false), ([1], [], 2, true), ([1, 3, 5], [2, 4], 5, false), ([1, 3, 5], [2, 4], 4, false),
+        ([1, 3, 5], [2, 4], 6, true), ([5], [200], 5, false), ([200], [5], 73, true), ([200], [5], 72, false),
+        ([200], [], 200, false), ([.max], [1], 2, false), ([7], [7], 7, false),
+    ]
+    @Test(arguments: told) func `a count that another node has used is used`(
+        _ row: (there: [UInt32], here: [UInt32], next: UInt32, isAccepted: Bool)
+    ) {
+        var (there, here) = (NonceCounts(), NonceCounts())
+        there.share()
+        for count in row.there { _ = there.use(count, of: Self.nonce(5), oldest: 0) }
+        for count in row.here { _ = here.use(count, of: Self.nonce(5), oldest: 0) }
+        let told = [there.takeUntold(10), there.takeUntold(10)]
+        #expect(told.map(\.count) == [1, 0])
+        for told in told[0] { here.count(told, oldest: 0) }
+        let isAccepted = here.use(row.next, of: Self.nonce(5), oldest: 0)
+        #expect(isAccepted == row.isAccepted)
+    }
+
+    @Test func `who is alone tells nothing, and what is too old is not told`() {
+        var (alone, here) = (NonceCounts(), NonceCounts())
+        _ = alone.use(1, of: Self.nonce(5), oldest: 0)
+        let told = alone.takeUntold(10)
+        #expect(told.isEmpty)
+        here.count(NonceCounts.Told(nonce: Self.nonce(5), highest: 1, used: 1), oldest: 5_001)
+        #expect(here.count == 0)
     }
 
     @Test func `the table is bounded, and what it forgets cannot be used again`() {

@@ -69,4 +69,71 @@ struct FailureCountsTests {
         for _ in 0..<3 { counts.failed(nil, as: "ann", now: .zero) }
         #expect(counts.wait(of: nil, as: "bob", now: .zero) == .seconds(10))
     }
+
+    // MARK: a fleet
+
+    /// Two nodes, of which one tells the other.
+    private static func nodes() -> (there: FailureCounts, here: FailureCounts) {
+        var (there, here) = (FailureCounts(), FailureCounts())
+        there.share(SipHash(key: (1, 2)))
+        here.share(SipHash(key: (1, 2)))
+        return (there, here)
+    }
+
+    private static func tell(_ there: inout FailureCounts, _ here: inout FailureCounts, now: Duration) {
+        for failure in there.takeUntold(100) { here.count(failure, now: now) }
+    }
+
+    @Test func `failures on another node count, and end with their window`() {
+        var (there, here) = Self.nodes()
+        let client = ip("192.0.2.1")
+        for _ in 0..<6 { there.failed(client, as: "ann", now: .zero) }
+        for _ in 0..<3 { here.failed(client, as: "ann", now: .zero) }
+        Self.tell(&there, &here, now: .seconds(1))
+        #expect(here.wait(of: client, as: "ann", now: .seconds(1)) == nil && here.waitsBegun == 0)
+        there.failed(client, as: "ann", now: .seconds(1))
+        Self.tell(&there, &here, now: .seconds(1))
+        #expect(here.wait(of: client, as: "bob", now: .seconds(1)) == .seconds(9))
+        #expect(here.waitsBegun == 1, "who keeps an earlier answer asks again")
+        #expect(here.wait(of: ip("192.0.2.2"), as: "ann", now: .seconds(1)) == nil)
+        #expect(here.wait(of: client, as: "ann", now: .seconds(11)) == nil)
+    }
+
+    @Test func `a name that is guessed at on several nodes waits, but where it proved right`() {
+        var (there, here) = Self.nodes()
+        let home = ip("192.0.2.1")
+        here.succeeded(home, as: "ann", now: .zero)
+        for host in 0..<50 { there.failed(ip("10.0.0.\(host)"), as: "ann", now: .zero) }
+        Self.tell(&there, &here, now: .zero)
+        #expect(here.wait(of: ip("192.0.2.9"), as: "ann", now: .zero) != nil)
+        #expect(here.wait(of: home, as: "ann", now: .zero) == nil)
+    }
+
+    @Test func `the answer to a failure is held back as if all had been on one node`() {
+        var (there, here) = Self.nodes()
+        let client = ip("192.0.2.1")
+        for _ in 0..<3 { there.failed(client, as: nil, now: .zero) }
+        Self.tell(&there, &here, now: .zero)
+        let delay = here.failed(client, as: nil, now: .zero)
+        #expect(delay == .milliseconds(200))
+    }
+
+    @Test func `what is told once is not told again, and a node with another key learns nothing`() {
+        var there = FailureCounts()
+        let untold = there.takeUntold(10)
+        #expect(untold.isEmpty)
+        there.share(SipHash(key: (1, 2)))
+        let client = ip("192.0.2.1")
+        for _ in 0..<20 { there.failed(client, as: "ann", now: .zero) }
+        // Clients of this machine's sockets are no other node's.
+        there.failed(nil, as: nil, now: .zero)
+        let told = there.takeUntold(10)
+        #expect(told.map(\.count) == [20, 20] && Set(told.map(\.isOfUser)) == [true, false])
+        let again = there.takeUntold(10)
+        #expect(again.isEmpty)
+        var stranger = FailureCounts()
+        stranger.share(SipHash(key: (3, 4)))
+        for failure in told { stranger.count(failure, now: .zero) }
+        #expect(stranger.wait(of: client, as: "ann", now: .zero) == nil)
+    }
 }

@@ -315,7 +315,9 @@ struct FleetLogInTests {
             try place.write("password", "sesame\n".utf8)
             let tls =
                 "redis: { url: \"rediss://larder@127.0.0.1:PORT/3\", password_file: \(place.path("password")), ca_file: \(authority.certificate) }, secret_file: SECRET"
-            let plan = Fleet.Plan(fleet: tls)
+            var plan = Fleet.Plan(fleet: tls)
+            plan.more =
+                "limits: { rules: [ { name: each, requests: 10000/s, concurrent: 1000, budget: { bytes: 1GiB, every: hour } } ] }"
             try await Fleet.with([plan, plan], in: place, redis) { (fleet: Fleet) async throws -> Void in
                 try await fleet.share("/100/a")
                 try await fleet.share("/1000000/b")
@@ -325,6 +327,15 @@ struct FleetLogInTests {
                 #expect(post.status == 204)
                 try await eventually("both nodes have applied it", within: .seconds(60)) {
                     try await fleet.purge(0, [fleet.url(path)]).contains("applied on 2 of 2 nodes")
+                }
+                for node in fleet.nodes {
+                    try await fleet.awaitFigure("news_heard", of: node, atLeast: 1)
+                    #expect(try await fleet.figure("limits_alone", of: node) == 0)
+                    let reset = try await node.command("budget", "reset", "each")
+                    #expect(reset.status == 0, "\(reset)")
+                }
+                try await eventually("the reset is in Redis") {
+                    try await redis.ask("-n", "3", "--raw", "KEYS", "larder:1:v:*") != ""
                 }
                 #expect(try await fleet.figures(of: fleet.nodes[0])["server_version"] as? String != "")
                 let refused = try await redis.ask("ACL", "LOG")

@@ -60,6 +60,28 @@ import Testing
         #expect(rate.taking(from: full - rate.step, now: Self.start) != nil)
     }
 
+    static let shares: [(burst: UInt64, shares: UInt64, atOnce: Int, seconds: UInt64)] = [
+        (10, 1, 10, 1), (10, 2, 5, 2), (10, 3, 3, 3), (1, 4, 1, 4), (3, 4, 1, 4),
+    ]
+    @Test(arguments: shares) func `a share has so many fewer at once, but one, and they come back so much later`(
+        _ row: (burst: UInt64, shares: UInt64, atOnce: Int, seconds: UInt64)
+    ) {
+        let (rate, second) = (TokenRate(1, per: .second, burst: row.burst), UInt64(1_000_000_000))
+        var full: UInt64 = 0
+        var count = 0
+        #expect(rate.left(full: full, now: 0, shares: row.shares) == UInt64(row.atOnce))
+        while let next = rate.taking(from: full, now: 0, shares: row.shares) {
+            full = next
+            count += 1
+        }
+        #expect(count == row.atOnce)
+        #expect(rate.left(full: full, now: 0, shares: row.shares) == 0)
+        let wait = rate.wait(full: full, now: 0, shares: row.shares)
+        #expect(wait > 0 && wait <= row.seconds * second)
+        #expect(rate.taking(from: full, now: wait, shares: row.shares) != nil)
+        #expect(rate.taking(from: full, now: wait - 1, shares: row.shares) == nil)
+    }
+
     @Test func `the highest rate and the longest period do not overflow`() {
         let rate = TokenRate(TokenRate.countMax, per: .second, burst: TokenRate.countMax)
         #expect(taken(rate, at: [(0, 2_000_000)]) == [Int(TokenRate.countMax)])

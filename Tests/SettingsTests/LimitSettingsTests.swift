@@ -42,6 +42,14 @@ import Testing
         #expect(rule.scope == .client && rule.conditions.isEverything && rule.terms.requests?.burst == 5)
     }
 
+    @Test func `a rule holds for all nodes of a fleet unless it says otherwise`() throws {
+        let plan = try read(
+            "[ { name: a, requests: 5/s }, { name: b, requests: 5/s, fleet: no }, { name: c, share: b } ]"
+        ).plan
+        #expect(plan?.rules.map(\.isOfNode) == [false, true, true])
+        #expect(try read("[ { name: a, fleet: no } ]").problems.contains { $0.contains("requests is missing") })
+    }
+
     @Test func `a rule that shares has the figures and the scope of the other`() throws {
         let plan = try read(
             "[ { name: b, match: { user: x }, share: a }, { name: a, per: all, concurrent: 9 } ]"

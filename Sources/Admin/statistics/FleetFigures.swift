@@ -17,6 +17,10 @@ extension Statistics {
         package var bytesWritten: UInt64 = 0
         package var writesDropped: UInt64 = 0
         package var writesRefused: UInt64 = 0
+        package var newsSent: UInt64 = 0
+        package var newsHeard: UInt64 = 0
+        package var newsRefused: UInt64 = 0
+        package var countsAlone = false
         package var purgesSent: UInt64 = 0
         package var purgesWaiting: UInt64 = 0
         package var purgesApplied: UInt64 = 0
@@ -63,6 +67,10 @@ extension Statistics {
             bytesWritten = figures.bytesWritten
             writesDropped = figures.writesDropped
             writesRefused = figures.writesRefused.values.reduce(0, +)
+            newsSent = figures.newsSent
+            newsHeard = figures.newsHeard
+            newsRefused = figures.newsRefused
+            countsAlone = figures.countsAlone
             purgesSent = figures.purgesSent
             purgesWaiting = UInt64(figures.purgesWaiting)
             purgesApplied = figures.purgesApplied
@@ -144,6 +152,21 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
     Figure(
         "writes_refused", .counter("writes_refused"), shown: .trouble,
         help: "Responses that the Redis did not take, such as with OOM and READONLY.", count: \.writesRefused),
+    Figure(
+        "news_sent", .counter("news_sent"), shown: .detail,
+        help: "How often this node told the others of limits, budgets and log-ins.", count: \.newsSent),
+    Figure(
+        "news_heard", .counter("news_heard"), shown: .detail, help: "News of the others that were taken into account.",
+        count: \.newsHeard),
+    Figure(
+        "news_refused", .counter("news_refused"), shown: .trouble,
+        help:
+            "News, and parts of budgets, that were not used, because they were damaged or more than a minute old, or somebody without the secret wrote them.",
+        count: \.newsRefused),
+    Figure(
+        "limits_alone", .gauge("limits_alone"), unit: .flag, shown: .detail,
+        help: "Whether limits and budgets are held to this node's share, because the others are not heard of.",
+        value: { .flag($0.countsAlone) }),
     Figure(
         "purges_sent", .counter("purges_sent"), shown: .detail,
         help: "Purges of this node that the others were told of.",

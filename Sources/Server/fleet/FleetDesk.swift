@@ -1,5 +1,6 @@
 import EventLoop
 import Fleet
+import Limiting
 package import Message
 import Storage
 
@@ -13,6 +14,8 @@ package final class FleetDesk: Sendable {
     private let state = Locked(State())
     /// The nodes that are asked for what they own. Nil: the nodes do not ask each other.
     let peers: PeerDesk?
+    /// Which buckets of limits are used here.
+    let limitNews = LimitNews()
 
     private struct State {
         var inbox: Inbox?
@@ -37,7 +40,8 @@ package final class FleetDesk: Sendable {
     ///
     /// - Parameter isOwn: whether a server at this address is this process.
     func begin(
-        _ effects: FleetEffects, dns: Resolver.Options, isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
+        _ effects: FleetEffects, _ counted: CountedTogether, dns: Resolver.Options,
+        isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
     ) throws {
         let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
         let signal = CountingSemaphore()
@@ -47,8 +51,8 @@ package final class FleetDesk: Sendable {
             try startThread(name: "larder-fleet") {
                 do {
                     let node = try FleetNode(
-                        terms, zones: zones, effects: effects, position: kept.position, figures: figures, dns: dns,
-                        peers: peers, isOwn: isOwn)
+                        terms, zones: zones, effects: effects, counted: counted, position: kept.position,
+                        figures: figures, dns: dns, peers: peers, isOwn: isOwn)
                     // What was stored by an earlier run may have been purged since.
                     if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
                     started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
@@ -63,6 +67,7 @@ package final class FleetDesk: Sendable {
         switch started.withLock({ $0 }) {
         case .success(let parts):
             state.withLock { $0 = State(inbox: parts.0, node: parts.1, thread: thread) }
+            limitNews.heed { [weak self] in _ = self?.post { $0.counting.countSoon() } }
         case .failure(let failure):
             thread.join()
             throw failure
@@ -77,6 +82,7 @@ package final class FleetDesk: Sendable {
 
     /// Ends the thread. Purges that wait are lost.
     func stop() {
+        limitNews.heed(nil)
         let ended = state.withLock { state in
             defer { state = State() }
             return state
@@ -150,5 +156,17 @@ package final class FleetDesk: Sendable {
             return PurgeSpread(applied: 1, nodes: 1, waitsBecause: "the fleet's thread does not answer")
         }
         return result
+    }
+
+    // MARK: for limits and log-ins
+
+    /// A key that all nodes of the fleet have, of 16 bytes.
+    func key(for use: FleetKeyUse) -> [UInt8] { terms.hash.key(for: use) }
+
+    /// Lets budgets begin anew on the other nodes. On this one they have.
+    ///
+    /// - Parameter subject: nil: all that the rule has a budget for.
+    func reset(_ budget: ByteBudget, of rule: String, _ subject: LimitSubject?) {
+        _ = post { $0.counting.reset(budget, of: rule, subject) }
     }
 }

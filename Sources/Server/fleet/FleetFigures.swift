@@ -31,6 +31,14 @@ package struct FleetFigures: Sendable {
     package var writesDropped: UInt64 = 0
     /// Writes that the server refused, by the first word of its error.
     package var writesRefused: [String: UInt64] = [:]
+    // Limits and log-ins.
+    /// What this node told the others, and what it heard of them.
+    package var newsSent: UInt64 = 0
+    package var newsHeard: UInt64 = 0
+    /// News and parts of budgets that were not used, because they are damaged, late, or of nobody in the fleet.
+    package var newsRefused: UInt64 = 0
+    /// Whether limits are held to this node's share, because the others are not heard of.
+    package var countsAlone = false
     // Purges.
     package var purgesSent: UInt64 = 0
     package var purgesApplied: UInt64 = 0

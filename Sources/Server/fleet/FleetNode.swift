@@ -35,6 +35,9 @@ final class FleetNode {
     /// Whether there were more removals than are remembered.
     var hasForgottenRemovals = false
 
+    /// Limits and log-ins.
+    private(set) var counting: FleetCounting!
+
     // Purges (FleetNode+Purging.swift)
     let effects: FleetEffects
     let applying: CallPool
@@ -79,7 +82,7 @@ final class FleetNode {
     private static let beat = Duration.seconds(5)
 
     init(
-        _ terms: FleetTerms, zones: Zones, effects: FleetEffects, position: StreamPosition?,
+        _ terms: FleetTerms, zones: Zones, effects: FleetEffects, counted: CountedTogether, position: StreamPosition?,
         figures: Locked<FleetFigures>, dns: Resolver.Options, peers: PeerDesk?,
         isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
     ) throws {
@@ -96,6 +99,7 @@ final class FleetNode {
         applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
         follower = StreamFollower(position: position)
         clock = Timer { [unowned self] in beat() }
+        counting = FleetCounting(terms, counted, loop: loop, link: link, figures: figures)
         figures.withLock {
             $0.node = terms.node
             $0.server = "\(terms.url)"
@@ -116,6 +120,7 @@ final class FleetNode {
         loop.timers.schedule(clock, after: FleetNode.beat)
         publishPosition()
         lookForPeers()
+        counting.start()
         loop.run()
     }
 
@@ -127,6 +132,7 @@ final class FleetNode {
             pause.then(PurgeSpread(applied: 1, nodes: 1, waitsBecause: "this node stops"))
         }
         pauses = []
+        counting.stop()
         link.stop()
         feed.stop()
         loop.stop()
@@ -158,6 +164,7 @@ final class FleetNode {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
         link.isOfUse()
+        counting.linkOpened()
         // The others may need a moment to come back.
         for name in sightings.keys { sightings[name]?.since = loop.now }
         sendRemovals()

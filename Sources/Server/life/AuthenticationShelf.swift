@@ -7,6 +7,7 @@ package final class AuthenticationShelf: Sendable {
     private struct State: Sendable {
         var material: AuthenticationMaterial
         var authenticator: Authenticator?
+        var tools: AuthenticationTools
     }
     private let settings: AuthenticationSettings
     private let state: Locked<State>
@@ -14,7 +15,9 @@ package final class AuthenticationShelf: Sendable {
 
     init(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
         self.settings = settings
-        state = Locked(State(material: material, authenticator: AuthenticationShelf.make(settings, material)))
+        let tools = AuthenticationShelf.tools
+        state = Locked(
+            State(material: material, authenticator: Authenticator(settings, material, tools), tools: tools))
     }
 
     /// Nil if clients need not prove who they are.
@@ -23,20 +26,28 @@ package final class AuthenticationShelf: Sendable {
     package var material: AuthenticationMaterial { state.withLock { $0.material } }
 
     func replace(_ material: AuthenticationMaterial) {
-        let made = AuthenticationShelf.make(settings, material)
-        state.withLock { $0 = State(material: material, authenticator: made) }
+        let tools = state.withLock { $0.tools }
+        let made = Authenticator(settings, material, tools)
+        state.withLock { $0 = State(material: material, authenticator: made, tools: tools) }
     }
 
-    private static func make(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) -> Authenticator? {
-        Authenticator(settings, material, AuthenticationShelf.tools)
+    /// Uses nonces that all nodes of a fleet know. Called before the first request.
+    func shareNonces(_ key: [UInt8]) {
+        let tools = AuthenticationTools(
+            hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: key),
+            clockOffset: {
+                .microseconds(readWallTicks() * 1_000_000 >> 10) - MonotonicTime.read().sinceStart
+            }, random: { UInt64.random(in: .min ... .max) })
+        state.withLock { state in
+            state.tools = tools
+            state.authenticator = Authenticator(settings, state.material, tools)
+        }
     }
 
-    /// The key of nonces is that of the process: a reload does not change it.
+    /// Without a fleet the key of nonces is that of the process: a reload does not change it.
     private static let tools: AuthenticationTools = {
-        let key = Shared.random(16)
-        func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-        return AuthenticationTools(
-            hashing: OpenSSLHashing(), nonceHash: SipHash(key: (word(key[..<8]), word(key[8...]))),
+        AuthenticationTools(
+            hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: Shared.random(16)),
             random: { UInt64.random(in: .min ... .max) })
     }()
 
@@ -45,4 +56,13 @@ package final class AuthenticationShelf: Sendable {
 
     /// Whether `wantNewKeys` was called since the last time.
     package func takeWish() -> Bool { wantsNewKeys.exchange(false, ordering: .relaxed) }
+}
+
+extension SipHash {
+    /// - Parameter bytes: 16 of them.
+    init(bytes: [UInt8]) {
+        precondition(bytes.count == 16, "the key has 128 bits")
+        func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        self.init(key: (word(bytes[..<8]), word(bytes[8...])))
+    }
 }

@@ -99,7 +99,9 @@ package final class Proxy: Sendable {
             fleet: fleet.map { FleetDesk($0, zones: zones) })
         shared.cookies.adopt(configuration.cookieJars)
         shared.learning.adopt(RecipePaths(configuration))
+        shared.limits.adopt(snapshot.limitPlan)
         shared.budgets.adopt(configuration.budgetsFile)
+        if let fleet = shared.fleet { snapshot.authentication.shareNonces(fleet.key(for: .nonces)) }
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         do {
             try proxy.startWorkers(snapshot)
@@ -115,7 +117,11 @@ package final class Proxy: Sendable {
     /// Begins to share with the other nodes, and to follow their purges. Does nothing if this Larder is alone.
     package func joinFleet(_ effects: FleetEffects) throws {
         let shared = shared
-        try shared.fleet?.begin(effects, dns: Resolver.Options(snapshot.configuration.dns)) { address, port in
+        let counted = CountedTogether(
+            limits: shared.limits, attempts: shared.attempts,
+            authenticates: { [weak self] in self?.snapshot.authentication.authenticator != nil },
+            waitBegan: { [weak shared] in shared?.closeShortWays() })
+        try shared.fleet?.begin(effects, counted, dns: Resolver.Options(snapshot.configuration.dns)) { address, port in
             shared.isOwnListener(address, port: port)
         }
     }
@@ -293,7 +299,9 @@ package final class Proxy: Sendable {
         let zones = shared.zones.adopt(snapshot.configuration)
         shared.cookies.adopt(snapshot.configuration.cookieJars)
         shared.learning.adopt(RecipePaths(snapshot.configuration))
+        shared.limits.adopt(snapshot.limitPlan)
         shared.budgets.adopt(snapshot.configuration.budgetsFile)
+        if let fleet = shared.fleet { snapshot.authentication.shareNonces(fleet.key(for: .nonces)) }
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones

@@ -50,7 +50,7 @@ package final class Shared: Sendable {
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
     /// How the limits of `limits.rules` are used.
-    package let limits = LimitTable()
+    package let limits: LimitTable
     let budgets: BudgetShelf
     let overload = OverloadWatch()
     /// What the log has said of connections over a limit.
@@ -82,7 +82,7 @@ package final class Shared: Sendable {
     /// What this node shows to others. Nil: the nodes of the fleet do not ask each other.
     package var peerTerms: PeerTerms? { fleet?.peers?.terms }
     /// How often clients failed to prove who they are, and which nonces they have used.
-    let attempts = AttemptLedger()
+    let attempts: AttemptLedger
     private let whenWaitBegins = Locked<[@Sendable () -> Void]>([])
     /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
@@ -106,6 +106,8 @@ package final class Shared: Sendable {
         zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink, fleet: FleetDesk? = nil
     ) {
         self.fleet = fleet
+        limits = LimitTable(news: fleet?.limitNews)
+        attempts = AttemptLedger(failureKey: fleet?.key(for: .failures))
         budgets = BudgetShelf(limits)
         self.zones = zones
         self.pool = pool

@@ -21,10 +21,13 @@ package final class LimitAccount: Sendable {
     private let spent = Atomic<UInt64>(0)
     /// In seconds since 1970.
     private let windowEnd = Atomic<Int64>(0)
+    /// What a fleet has to do with the bucket. Nil: this process counts alone.
+    let share: LimitShare?
 
-    init(_ bucket: LimitBucket, _ tally: LimitTally) {
+    init(_ bucket: LimitBucket, _ tally: LimitTally, _ share: LimitShare? = nil) {
         self.bucket = bucket
         self.tally = tally
+        self.share = share
     }
 
     /// Whether a new account would be the same.
@@ -42,6 +45,7 @@ package final class LimitAccount: Sendable {
     /// Takes a token. Returns false if there is none.
     @inline(__always)
     func take(_ rate: TokenRate, now: UInt64) -> Bool {
+        if let share { return take(rate, share, now: now) }
         var seen = full.load(ordering: .relaxed)
         while true {
             guard let next = rate.taking(from: seen, now: now) else { return false }
@@ -52,15 +56,31 @@ package final class LimitAccount: Sendable {
     }
 
     /// Takes back a token that was taken for a request which another limit refuses, or which is decided about once more.
-    func giveBack(_ rate: TokenRate) { full.wrappingSubtract(rate.step, ordering: .relaxed) }
+    func giveBack(_ rate: TokenRate) {
+        if let share { return giveBack(rate, share) }
+        full.wrappingSubtract(rate.step, ordering: .relaxed)
+    }
 
-    func wait(_ rate: TokenRate, now: UInt64) -> UInt64 { rate.wait(full: full.load(ordering: .relaxed), now: now) }
+    func wait(_ rate: TokenRate, now: UInt64) -> UInt64 {
+        rate.wait(full: full.load(ordering: .relaxed), now: now, shares: share?.shares ?? 1)
+    }
 
     /// Takes a place among the requests under way. Returns false if `limit` are taken.
-    func enter(limit: Int) -> Bool { LimitAccount.enter(underWay, limit: limit) }
-    func leave() { underWay.wrappingSubtract(1, ordering: .relaxed) }
+    func enter(limit: Int) -> Bool {
+        guard let share else { return LimitAccount.enter(underWay, limit: limit) }
+        share.touch(self)
+        return LimitAccount.enter(underWay, limit: share.requestsMax(of: limit))
+    }
+
+    func leave() {
+        underWay.wrappingSubtract(1, ordering: .relaxed)
+        share?.touch(self)
+    }
+
     @inline(__always)
-    func hasRoom(limit: Int) -> Bool { underWay.load(ordering: .relaxed) < limit }
+    func hasRoom(limit: Int) -> Bool {
+        underWay.load(ordering: .relaxed) < (share.map { $0.requestsMax(of: limit) } ?? limit)
+    }
 
     func noteRefusal(by figure: LimitExcess.Figure) {
         refused.wrappingAdd(1, ordering: .relaxed)
@@ -69,13 +89,21 @@ package final class LimitAccount: Sendable {
 
     // MARK: connections
 
-    func connect(limit: Int) -> Bool { LimitAccount.enter(connections, limit: limit) }
+    func connect(limit: Int) -> Bool {
+        guard let share else { return LimitAccount.enter(connections, limit: limit) }
+        share.touch(self)
+        return LimitAccount.enter(connections, limit: share.connectionsMax(of: limit))
+    }
+
     func noteRefusedConnection() {
         refused.wrappingAdd(1, ordering: .relaxed)
         tally.countRefusedConnection()
     }
 
-    func disconnect() { connections.wrappingSubtract(1, ordering: .relaxed) }
+    func disconnect() {
+        connections.wrappingSubtract(1, ordering: .relaxed)
+        share?.touch(self)
+    }
 
     private static func enter(_ count: borrowing Atomic<Int>, limit: Int) -> Bool {
         guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
@@ -97,14 +125,18 @@ package final class LimitAccount: Sendable {
     /// - Returns: from when on the bytes may be moved.
     @discardableResult
     func pay(_ rate: PacedRate, count: Int, overdrawn: Int = 0, now: UInt64) -> UInt64 {
+        let shares = share?.shares ?? 1
         var seen = due.load(ordering: .relaxed)
         while true {
             let begin = rate.start(due: seen, now: now)
-            let start =
-                overdrawn >= 0 ? rate.after(begin, count: overdrawn) : begin - min(begin, rate.time(of: -overdrawn))
-            let next = rate.after(start, count: count)
+            let change = rate.time(of: abs(overdrawn)) &* shares
+            let start = overdrawn >= 0 ? begin &+ change : begin - min(begin, change)
+            let next = start &+ rate.time(of: count) &* shares
             let (exchanged, original) = due.compareExchange(expected: seen, desired: next, ordering: .relaxed)
-            if exchanged { return start }
+            if exchanged {
+                share?.notePaid(Int64(truncatingIfNeeded: next &- begin), by: self)
+                return start
+            }
             seen = original
         }
     }
@@ -128,18 +160,28 @@ package final class LimitAccount: Sendable {
         let next = window.end(of: wall)
         if windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged {
             spent.store(0, ordering: .relaxed)
+            share?.beginWindow()
         }
     }
 
     func spend(_ budget: ByteBudget, _ count: Int, wall: Int64) {
         turn(budget.window, wall: wall)
         spent.wrappingAdd(UInt64(count), ordering: .relaxed)
+        share?.touch(self)
     }
 
     @inline(__always)
     func isSpent(_ budget: ByteBudget, wall: Int64) -> Bool {
         turn(budget.window, wall: wall)
-        return spent.load(ordering: .relaxed) >= budget.bytes
+        guard let share else { return spent.load(ordering: .relaxed) >= budget.bytes }
+        share.touch(self)
+        return spentByAll >= budget.bytes
+    }
+
+    /// What all nodes have used of the present window, as far as this one knows.
+    private var spentByAll: UInt64 {
+        let (sum, overflow) = spent.load(ordering: .relaxed).addingReportingOverflow(share?.spentByOthers ?? 0)
+        return overflow ? .max : sum
     }
 
     /// In nanoseconds. Nil: the window does not end.
@@ -149,7 +191,13 @@ package final class LimitAccount: Sendable {
     }
 
     /// Nothing of the budget is used any more. What is under way goes on counting.
-    func resetBudget() { spent.store(0, ordering: .relaxed) }
+    func resetBudget() {
+        spent.store(0, ordering: .relaxed)
+        share?.beginWindow()
+    }
+
+    /// Whether anything is used of the present window, on any node.
+    func isBudgetUsed(wall: Int64) -> Bool { spentByAll > 0 && wall < windowEnd.load(ordering: .relaxed) }
 
     /// Nil if nothing is used of the present window.
     func budgetUse(wall: Int64) -> BudgetUse? {
@@ -160,6 +208,7 @@ package final class LimitAccount: Sendable {
     func restore(_ use: BudgetUse) {
         windowEnd.store(use.windowEnd, ordering: .relaxed)
         spent.store(use.spent, ordering: .relaxed)
+        share?.noteRestored(use.spent)
     }
 
     // MARK: seen from outside
@@ -172,7 +221,7 @@ package final class LimitAccount: Sendable {
         package var refused: UInt64 = 0
         /// Bytes of bodies and tunnels towards clients, since the bucket is in use.
         package var bytes: UInt64 = 0
-        /// Bytes of a budget that are used of the present window.
+        /// Bytes of a budget that are used of the present window, by all nodes of a fleet.
         package var spent: UInt64 = 0
         /// Tokens that are left. Nil: not limited.
         package var tokens: UInt64?
@@ -183,7 +232,69 @@ package final class LimitAccount: Sendable {
         Usage(
             bucket: bucket, underWay: underWay.load(ordering: .relaxed),
             connections: connections.load(ordering: .relaxed), refused: refused.load(ordering: .relaxed),
-            bytes: moved.load(ordering: .relaxed), spent: spent.load(ordering: .relaxed),
-            tokens: terms?.requests?.left(full: full.load(ordering: .relaxed), now: now))
+            bytes: moved.load(ordering: .relaxed), spent: spentByAll,
+            tokens: terms?.requests?.left(
+                full: full.load(ordering: .relaxed), now: now, shares: share?.shares ?? 1))
+    }
+}
+
+// In a fleet. What the node does here, it does on its own thread.
+extension LimitAccount {
+    private func take(_ rate: TokenRate, _ share: LimitShare, now: UInt64) -> Bool {
+        share.touch(self)
+        let shares = share.shares
+        var seen = full.load(ordering: .relaxed)
+        while true {
+            guard let next = rate.taking(from: seen, now: now, shares: shares) else { return false }
+            let (exchanged, original) = full.compareExchange(expected: seen, desired: next, ordering: .relaxed)
+            if exchanged {
+                share.noteTaken(Int64(truncatingIfNeeded: rate.step))
+                return true
+            }
+            seen = original
+        }
+    }
+
+    private func giveBack(_ rate: TokenRate, _ share: LimitShare) {
+        full.wrappingSubtract(rate.step(shares: share.shares), ordering: .relaxed)
+        share.noteTaken(-Int64(truncatingIfNeeded: rate.step))
+    }
+
+    /// Other nodes have let requests and bytes through, which take so many nanoseconds to come back.
+    func owe(requests: UInt64, bytes: UInt64, now: UInt64) {
+        if requests > 0 { LimitAccount.owe(full, requests, from: now) }
+        if bytes > 0 { LimitAccount.owe(due, bytes, from: now - min(now, PacedRate.credit)) }
+    }
+
+    private static func owe(_ time: borrowing Atomic<UInt64>, _ debt: UInt64, from least: UInt64) {
+        var seen = time.load(ordering: .relaxed)
+        while true {
+            let (exchanged, original) = time.compareExchange(
+                expected: seen, desired: max(seen, least) &+ debt, ordering: .relaxed)
+            if exchanged { return }
+            seen = original
+        }
+    }
+
+    /// Requests and connections of this node.
+    var places: (underWay: Int, connections: Int) {
+        (max(0, underWay.load(ordering: .relaxed)), max(0, connections.load(ordering: .relaxed)))
+    }
+
+    /// The window that has begun, and what this node has used of it. Nil: there is none now.
+    func ownUse(wall: Int64) -> (windowEnd: Int64, bytes: UInt64)? {
+        let end = windowEnd.load(ordering: .relaxed)
+        return wall < end ? (end, spent.load(ordering: .relaxed)) : nil
+    }
+
+    /// Begins the present window, if nobody has.
+    func begin(_ window: ByteBudget.Window, wall: Int64) { turn(window, wall: wall) }
+
+    /// Corrects what this node has used, and says what the others have. Does nothing if the window has ended, or is about to.
+    func correct(forgets: UInt64, carries: UInt64, others: UInt64, of end: Int64, wall: Int64) {
+        guard windowEnd.load(ordering: .relaxed) == end, wall < end - 1, let share else { return }
+        if carries > 0 { spent.wrappingAdd(carries, ordering: .relaxed) }
+        if forgets > 0 { spent.wrappingSubtract(min(forgets, spent.load(ordering: .relaxed)), ordering: .relaxed) }
+        share.noteOthers(spent: others)
     }
 }

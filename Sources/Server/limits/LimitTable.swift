@@ -13,15 +13,47 @@ package final class LimitTable: Sendable {
         var tallies: [String: LimitTally] = [:]
         /// Looking for buckets that can be forgotten takes long, so it is done once a second at most.
         var nextSweep: UInt64 = 0
+        /// The figures of the rules that have buckets, by their names.
+        var terms: [String: LimitTerms] = [:]
+        /// The rules that count on each node of a fleet alone.
+        var rulesOfNode: Set<String> = []
     }
     private let state = Locked(State())
     private let countMax: Int
+    /// Nil: this process counts alone.
+    let news: LimitNews?
 
     /// About 200 bytes each.
     static let countMax = 65_536
     private static let sweepInterval: UInt64 = 1_000_000_000
 
-    init(countMax: Int = LimitTable.countMax) { self.countMax = countMax }
+    /// - Parameter news: where a node of a fleet learns which buckets are used.
+    init(countMax: Int = LimitTable.countMax, news: LimitNews? = nil) {
+        self.countMax = countMax
+        self.news = news
+    }
+
+    /// Takes over the rules of a configuration. A bucket that is counted with the fleet from now on, or alone, begins anew but for its budget.
+    func adopt(_ plan: LimitPlan) {
+        let rules = plan.rules.filter { $0.shares == nil }
+        let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
+        state.withLock { state in
+            state.terms = Dictionary(rules.map { ($0.name, $0.terms) }, uniquingKeysWith: { first, _ in first })
+            let rulesOfNode = Set(rules.filter(\.isOfNode).map(\.name))
+            let changed = rulesOfNode.symmetricDifference(state.rulesOfNode)
+            state.rulesOfNode = rulesOfNode
+            for (bucket, account) in state.accounts where changed.contains(bucket.rule) {
+                let made = makeAccount(bucket, &state)
+                if let use = account.budgetUse(wall: wall) { made.restore(use) }
+                state.accounts[bucket] = made
+            }
+        }
+    }
+
+    /// The rules whose figures the nodes of a fleet count together.
+    var sharedRules: [String: LimitTerms] {
+        state.withLock { state in state.terms.filter { !state.rulesOfNode.contains($0.key) } }
+    }
 
     /// The account of a bucket. The caller holds it as long as it counts there.
     func account(of bucket: LimitBucket, now: UInt64) -> LimitAccount {
@@ -30,10 +62,16 @@ package final class LimitTable: Sendable {
             if state.accounts.count >= countMax { sweep(&state, now: now) }
             let bucket = state.accounts.count < countMax ? bucket : LimitBucket(rule: bucket.rule, .others)
             if let known = state.accounts[bucket] { return known }
-            let account = LimitAccount(bucket, tally(of: bucket.rule, &state))
+            let account = makeAccount(bucket, &state)
             state.accounts[bucket] = account
             return account
         }
+    }
+
+    private func makeAccount(_ bucket: LimitBucket, _ state: inout State) -> LimitAccount {
+        let isShared = bucket.subject.isOfFleet && !state.rulesOfNode.contains(bucket.rule)
+        return LimitAccount(
+            bucket, tally(of: bucket.rule, &state), isShared ? news.map { LimitShare($0) } : nil)
     }
 
     private func tally(of rule: String, _ state: inout State) -> LimitTally {
@@ -84,7 +122,7 @@ package final class LimitTable: Sendable {
     func resetBudgets(of rule: String, _ subject: LimitSubject?, wall: Int64) -> Int {
         let used = accounts.filter { account in
             account.bucket.rule == rule && subject.map { $0 == account.bucket.subject } ?? true
-                && account.budgetUse(wall: wall) != nil
+                && account.isBudgetUsed(wall: wall)
         }
         for account in used { account.resetBudget() }
         return used.count

@@ -31,6 +31,8 @@ extension Proxy {
             default: false
             }
         guard fits else { throw .otherScope(found.scope) }
-        return shared.budgets.reset(rule, subject)
+        let result = shared.budgets.reset(rule, subject)
+        if let budget = found.terms.budget { shared.fleet?.reset(budget, of: rule, subject) }
+        return result
     }
 }

@@ -10,7 +10,7 @@ struct Fleet: Sendable {
     let redis: RedisServer
     let origin: FleetOrigin
     let nodes: [Larder]
-    private let plans: [Plan]
+    let plans: [Plan]
     /// Nil: the nodes do not ask each other.
     private(set) var peers: Peers?
 
@@ -22,7 +22,7 @@ struct Fleet: Sendable {
         var cache = "memory: 64MiB, disk: { size: 0 }"
         /// Members of `node` and `fleet` behind the name, for nodes that ask each other. Set by `peers`.
         var node = ""
-        /// What follows the rest of the configuration.
+        /// More of the configuration. DIRECTORY is one of the node.
         var more = ""
         /// Rules of access.
         var access = Larder.openLoopback
@@ -134,7 +134,7 @@ struct Fleet: Sendable {
             fleet: { \(fleet), node: { name: \(name)\(plan.node.isEmpty ? "" : ", \(plan.node)") } }
             log: { access: \(place.path("\(name).jsonl")), level: info }
             \(plan.access)
-            \(plan.more)
+            \(plan.more.replacingOccurrences(of: "DIRECTORY", with: place.path(name)))
 
             """
         return try await Larder.start(in: place, text: text, adminPort: adminPort, file: "\(name).yaml")

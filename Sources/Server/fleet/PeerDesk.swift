@@ -62,7 +62,8 @@ final class PeerDesk: Sendable {
                 state.joinedAt = now
             }
             let places = Set(sorted.compactMap(\.place))
-            state.circuits = state.circuits.filter { places.contains($0.key) }
+            // A probe that is under way is settled with its own circuit, also if the node leaves and joins meanwhile.
+            state.circuits = state.circuits.filter { places.contains($0.key) || $0.value.isProbing }
             return true
         }
     }

@@ -94,9 +94,7 @@ final class PeerDesk: Sendable {
     ) -> Plan {
         let word = PeerDesk.word(zone, key)
         let (membership, joinedAt, note) = state.withLock { state in
-            let note = state.memory.note(of: word, now: now.nanoseconds)
-            if note == .changed, !isForPeer { state.memory.forget(word) }
-            return (state.membership, state.joinedAt, note)
+            (state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds))
         }
         guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
         let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
@@ -119,6 +117,12 @@ final class PeerDesk: Sendable {
     func noteChange(zone: String, key: [UInt8], now: MonotonicTime) {
         let word = PeerDesk.word(zone, key)
         state.withLock { $0.memory.set(.changed, for: word, now: now.nanoseconds) }
+    }
+
+    /// Whether something unsafe was sent to the URL lately. Then what Redis has of it is not used either: a node that was slow may have written it after this one removed it.
+    func hasChanged(zone: String, key: [UInt8], now: MonotonicTime) -> Bool {
+        let word = PeerDesk.word(zone, key)
+        return state.withLock { $0.memory.note(of: word, now: now.nanoseconds) == .changed }
     }
 
     /// Tells keys of this process apart, and nobody can provoke that two are taken for one.

@@ -18,6 +18,13 @@ package struct PurgeLog<Matcher> {
 
     package var count: Int { entries.count }
 
+    /// The later one of a position and what the log has read: no purge beyond it is known. A log that has begun anew with other data has the later one.
+    package func latest(_ position: StreamPosition?) -> StreamPosition? {
+        guard start != nil, let epoch else { return position }
+        if let position, position.epoch == epoch, position.id > end { return position }
+        return StreamPosition(epoch: epoch, id: end)
+    }
+
     // MARK: the stream
 
     /// Begins anew, before the whole stream is read.

@@ -175,6 +175,7 @@ extension FleetNode {
             if let position = follower.position { log.resume(at: position) }
             readFeed(after: id)
         case .apply(let id, let purge):
+            publishPosition()
             onPurgeThread({ [effects] in effects.apply(purge) }) { node, isDurable in
                 node.figures.withLock { $0.purgesApplied += 1 }
                 node.note(isDurable)
@@ -190,6 +191,7 @@ extension FleetNode {
             Diagnostics.warning(
                 "fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
             isMarking = true
+            publishPosition()
             onPurgeThread({ [effects] in effects.markEverythingStale() }) { node, isDurable in
                 node.note(isDurable)
                 node.isMarking = false

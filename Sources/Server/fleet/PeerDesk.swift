@@ -16,7 +16,10 @@ final class PeerDesk: Sendable {
         var membership: Membership
         /// When this node became a member. Nil: it is none.
         var joinedAt: MonotonicTime?
+        /// Up to which purge everything is applied here.
         var position: StreamPosition?
+        /// Up to which purge this node knows of them. What others say must not be from before.
+        var known: StreamPosition?
         /// Everything is being marked as stale, or may have to be.
         var isMarking = false
         var circuits: [FleetPeer: Fleet.Circuit] = [:]
@@ -68,10 +71,12 @@ final class PeerDesk: Sendable {
         }
     }
 
-    /// Up to which purge this node has got.
-    func setPosition(_ position: StreamPosition?, isMarking: Bool) {
+    /// Up to which purge this node has got. Called before a purge is applied, too: what is asked for while it is applied must be as new as the purge, because the
+    /// answer may be stored behind it.
+    func setPosition(_ position: StreamPosition?, known: StreamPosition?, isMarking: Bool) {
         state.withLock { state in
             state.position = position
+            state.known = known
             state.isMarking = isMarking
         }
     }
@@ -142,7 +147,7 @@ final class PeerDesk: Sendable {
     /// The value of `Larder-Peer` in a request. Nil: there is too much to say.
     func question(_ ask: (inout PeerQuestion) -> Void) -> [UInt8]? {
         var question = PeerQuestion(node: node)
-        question.position = state.withLock { $0.position }
+        question.position = state.withLock { $0.known }
         ask(&question)
         return question.encoded(hash: hash)
     }

@@ -8,6 +8,8 @@ package struct PurgeLog<Matcher> {
     /// Every entry of the stream behind this id is in the log, up to `end`. Nil: nothing is known.
     package private(set) var start: StreamID?
     package private(set) var end = StreamID.zero
+    /// How often the log has begun anew.
+    package private(set) var beginnings = 0
     private let countMax: Int
 
     /// - Parameter countMax: so many entries are kept. The stream itself is trimmed to fewer.
@@ -49,6 +51,7 @@ package struct PurgeLog<Matcher> {
 
     private mutating func begin(_ epoch: StreamEpoch, after start: StreamID) {
         entries = []
+        beginnings += 1
         self.epoch = epoch
         self.start = start
         end = start

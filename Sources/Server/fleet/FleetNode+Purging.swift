@@ -7,6 +7,8 @@ import Storage
 /// A purge of this node on its way to the others.
 struct Announcement {
     let purge: [UInt8]
+    /// Of `PurgesUnderWay`.
+    let ticket: UInt64
     let issuedAt: Int64
     /// Nil: nobody waits for it any more, or ever did.
     var then: (@Sendable (PurgeSpread) -> Void)?
@@ -123,6 +125,7 @@ extension FleetNode {
                 return fillLog(after: last.id)
             }
             feedIsComplete = true
+            settlePurges()
             feed.isOfUse()
             figures.withLock {
                 $0.isFollowing = true
@@ -141,6 +144,13 @@ extension FleetNode {
             case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
             }
         }
+    }
+
+    /// Purges of this node that have come back are known by their position from here on.
+    private func settlePurges() {
+        guard feedIsComplete else { return }
+        publishPosition()
+        purgesUnderWay.withLock { $0.settle(log) }
     }
 
     /// Entries as XRANGE returns them. Nil if the reply is something else.
@@ -241,6 +251,7 @@ extension FleetNode {
                 return feed.reset(because: "XREAD: \(FleetNode.text(of: reply))")
             }
             remember(entries)
+            settlePurges()
             perform(follower.read(entries))
         }
     }
@@ -261,7 +272,12 @@ extension FleetNode {
         if announcements.count > FleetNode.announcementsMax {
             hasForgottenRemovals = true
             // The first one may be under way.
-            announcements.remove(at: 1).then?(spread(applied: 1, because: "too many purges wait"))
+            let dropped = announcements.remove(at: 1)
+            ticketOfDropped = purgesUnderWay.withLock { purges in
+                purges.forget(dropped.ticket)
+                return ticketOfDropped ?? purges.begin(nil)
+            }
+            dropped.then?(spread(applied: 1, because: "too many purges wait"))
         }
         guard link.isOpen else {
             return answerAnnouncements(because: figures.withLock { $0.lastFailure } ?? "there is no connection yet")
@@ -271,7 +287,9 @@ extension FleetNode {
 
     /// Purges were lost on their way to the fleet, so everything has to be validated.
     func announceEverythingStale() {
-        announce(Announcement(purge: FleetNode.everythingStale, issuedAt: loop.wallSeconds, then: nil))
+        let ticket = ticketOfDropped.take() ?? purgesUnderWay.withLock { $0.begin(nil) }
+        announce(
+            Announcement(purge: FleetNode.everythingStale, ticket: ticket, issuedAt: loop.wallSeconds, then: nil))
     }
 
     static let everythingStale = Array(#"{"all":true,"soft":true}"#.utf8)
@@ -298,7 +316,9 @@ extension FleetNode {
             let entry = PurgeEntry(
                 node: terms.node, number: lastNumber, issuedAt: first.issuedAt, purge: first.purge)
         else {
-            announcements.removeFirst().then?(spread(applied: 1, because: "the purge is too long"))
+            let tooLong = announcements.removeFirst()
+            purgesUnderWay.withLock { $0.forget(tooLong.ticket) }
+            tooLong.then?(spread(applied: 1, because: "the purge is too long"))
             return sendAnnouncements()
         }
         isAnnouncing = true
@@ -313,6 +333,8 @@ extension FleetNode {
                 return answerAnnouncements(because: reason)
             }
             let sent = announcements.removeFirst()
+            purgesUnderWay.withLock { $0.sent(sent.ticket, as: id, log) }
+            settlePurges()
             figures.withLock {
                 $0.purgesSent += 1
                 $0.purgesWaiting = announcements.count
@@ -413,6 +435,7 @@ extension FleetNode {
         let listed = ListedResponse(
             id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
             bytes: record.bodyLength, isComplete: true)
+        if purgesUnderWay.withLock({ $0.concerns { $0(record.zone, listed) } }) { return true }
         return log.concerns(recordAt: record.position) { $0(record.zone, listed) }
     }
 }

@@ -10,6 +10,7 @@ final class PeerDesk: Sendable {
     let terms: PeerTerms
     let node: String
     private let hash: FleetSecret
+    private let purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>
     private let state: Locked<State>
 
     private struct State {
@@ -39,7 +40,10 @@ final class PeerDesk: Sendable {
     /// How long the owner of before is asked by a node that has become a member.
     private static let newFor = Duration.seconds(600)
 
-    init(_ terms: PeerTerms, node: String, hash: FleetSecret) {
+    init(
+        _ terms: PeerTerms, node: String, hash: FleetSecret, _ purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>
+    ) {
+        self.purgesUnderWay = purgesUnderWay
         self.terms = terms
         self.node = node
         self.hash = hash
@@ -102,11 +106,13 @@ final class PeerDesk: Sendable {
             (state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds))
         }
         guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
+        // What the others have may be from before a purge of which they do not know.
+        let isAhead = purgesUnderWay.withLock { !$0.isEmpty }
         let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
         let isNew = joinedAt.map { now.duration(since: $0) < PeerDesk.newFor } ?? false
         let plan = PeerPlan(ranking: ranking, own: membership.own, isNew: isNew, isForPeer: isForPeer)
         return Plan(
-            asks: plan.asks.compactMap { ask in
+            asks: isAhead ? [] : plan.asks.compactMap { ask in
                 guard !ask.isForStoreOnly || (looksIntoStores && note != .changed) else { return nil }
                 return membership.places[ask.member].map { ($0, ask.isForStoreOnly) }
             }, keeping: plan.keeping, asksForNews: note == .changed)

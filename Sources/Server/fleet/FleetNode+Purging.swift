@@ -260,8 +260,18 @@ extension FleetNode {
     private func examine() {
         askForState { [unowned self] state, _ in
             log.examined(state)
+            if follower.position == nil { noteEarlyResponses() }
             perform(follower.examined(state))
         }
+    }
+
+    /// This node begins with purges that come from now on. What clients have been served before may have been purged since, so it counts as stored alone.
+    private func noteEarlyResponses() {
+        for zone in zones.current { zone.tier.memory.outdateTransfers() }
+        let hasStored = zones.current.contains { zone in
+            zone.tier.memory.statistics.recordCount > 0 || (zone.tier.backStore?.statistics.objectCount ?? 0) > 0
+        }
+        if hasStored { follower.disconnected() }
     }
 
     // MARK: announcing

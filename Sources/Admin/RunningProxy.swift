@@ -147,10 +147,11 @@ package final class RunningProxy: AdministeredProxy {
     // MARK: the store
 
     package func purge(_ request: PurgeRequest) -> PurgeResult {
+        guard !request.dryRun, let fleet = proxy.shared.fleet else { return purgeHere(request) }
+        let time = now
+        let ticket = fleet.begin(request.json, at: time)
         var result = purgeHere(request)
-        if !request.dryRun, let fleet = proxy.shared.fleet {
-            result.spread = fleet.announce(request.json, at: now)
-        }
+        result.spread = fleet.announce(request.json, ticket, at: time)
         return result
     }
 

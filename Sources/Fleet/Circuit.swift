@@ -55,6 +55,9 @@ package struct Circuit: Sendable {
         }
     }
 
+    /// Whether the probe is under way. Its outcome is for this circuit and for no other one.
+    package var isProbing: Bool { state == .probing }
+
     /// Asks for a call. Each permit is settled once, with an outcome.
     ///
     /// - Returns: nil if the server is not to be asked now.

@@ -5,7 +5,7 @@ package struct PeerMemory: Sendable {
     package enum Note: UInt8, Equatable, Sendable {
         /// The response could not be stored.
         case passed
-        /// Something unsafe was sent to the URL.
+        /// Something unsafe was sent to the URL. It holds for its whole time: the first answer that is new may be evicted here, or may not have come to the stand-in.
         case changed
     }
 
@@ -37,10 +37,5 @@ package struct PeerMemory: Sendable {
             return nil
         }
         return entry.note
-    }
-
-    package mutating func forget(_ word: UInt64) {
-        guard !entries.isEmpty, entries[place(word)]?.word == word else { return }
-        entries[place(word)] = nil
     }
 }

@@ -24,7 +24,7 @@ package struct PeerQuestion: Equatable, Sendable {
 
     /// The name of the node that asks.
     package let node: String
-    /// Up to which purge the node that asks has got. What is answered must not be older than that.
+    /// Up to which purge the node that asks knows of them, applied or not. What is answered must not be older than that.
     package var position: StreamPosition?
     /// The client that the answer is for. Nil: it has no address, or there is no client.
     package var client: IPAddress?

@@ -8,6 +8,8 @@ package struct PurgeLog<Matcher> {
     /// Every entry of the stream behind this id is in the log, up to `end`. Nil: nothing is known.
     package private(set) var start: StreamID?
     package private(set) var end = StreamID.zero
+    /// How often the log has begun anew.
+    package private(set) var beginnings = 0
     private let countMax: Int
 
     /// - Parameter countMax: so many entries are kept. The stream itself is trimmed to fewer.
@@ -17,6 +19,13 @@ package struct PurgeLog<Matcher> {
     }
 
     package var count: Int { entries.count }
+
+    /// The later one of a position and what the log has read: no purge beyond it is known. A log that has begun anew with other data has the later one.
+    package func latest(_ position: StreamPosition?) -> StreamPosition? {
+        guard start != nil, let epoch else { return position }
+        if let position, position.epoch == epoch, position.id > end { return position }
+        return StreamPosition(epoch: epoch, id: end)
+    }
 
     // MARK: the stream
 
@@ -42,6 +51,7 @@ package struct PurgeLog<Matcher> {
 
     private mutating func begin(_ epoch: StreamEpoch, after start: StreamID) {
         entries = []
+        beginnings += 1
         self.epoch = epoch
         self.start = start
         end = start

@@ -108,6 +108,18 @@ import Testing
     }
 }
 
+@Suite("Fleet: the circuit of a node that is probed") struct CircuitProbeTests {
+    @Test func `a circuit says that its probe is under way`() {
+        var circuit = Circuit(failuresToOpen: 1)
+        circuit.settle(.ordinary, .failure(jitter: 0), now: 0)
+        #expect(circuit.isOpen && !circuit.isProbing)
+        let permit = circuit.permit(now: 60_000_000_000)
+        #expect(permit == .probe && circuit.isProbing)
+        circuit.settle(.probe, .success, now: 60_000_000_001)
+        #expect(!circuit.isOpen && !circuit.isProbing)
+    }
+}
+
 @Suite("Fleet: writes that wait") struct WaitingWritesTests {
     @Test func `the sixty-fifth write is dropped and counted`() {
         var writes = WaitingWrites<Int>()

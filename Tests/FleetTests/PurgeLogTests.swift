@@ -52,6 +52,15 @@ import Testing
         #expect(Self.concerns(Self.log(), row.name, Self.at(row.position)) == row.isConcerned)
     }
 
+    @Test
+    func `the latest purge that is known is that of the log, or the position if that is further in the same stream`() {
+        #expect(Log().latest(nil) == nil && Log().latest(Self.at(7)) == Self.at(7))
+        let log = Self.log()
+        #expect(log.latest(nil) == Self.at(30) && log.latest(Self.at(20)) == Self.at(30))
+        #expect(log.latest(Self.at(40)) == Self.at(40))
+        #expect(log.latest(Self.at(40, Self.otherEpoch)) == Self.at(30))
+    }
+
     @Test func `a purge that cannot be read concerns everything before it`() {
         var log = Self.log()
         log.add(Self.id(40), nil)

@@ -344,9 +344,11 @@ final class OwnedRequest: ReceivedRequest {
             storesParts: handling.storesParts)
     }
 
-    /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access.
+    /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access, and not if another node asks for news:
+    /// what is under way may have been asked for before the news.
     func collapses(_ snapshot: Snapshot) -> Bool {
-        snapshot.configuration.cache.collapse && !handling.asksForAccess && pin == nil
+        if peer != nil, cache.directives.noCache { return false }
+        return snapshot.configuration.cache.collapse && !handling.asksForAccess && pin == nil
     }
 
     /// What the request's retrieval needs to know.

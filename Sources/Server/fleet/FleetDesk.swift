@@ -16,9 +16,11 @@ package final class FleetDesk: Sendable {
     let peers: PeerDesk?
     /// Which buckets of limits are used here.
     let limitNews = LimitNews()
+    private let purgesUnderWay = Locked(PurgesUnderWay<PurgeMatcher>())
 
     private struct State {
         var inbox: Inbox?
+        var effects: FleetEffects?
         var node: FleetNodeReference?
         var thread: OwnedThread?
     }
@@ -26,7 +28,9 @@ package final class FleetDesk: Sendable {
     init(_ terms: FleetTerms, zones: Zones) {
         self.terms = terms
         self.zones = zones
-        peers = terms.peers.map { PeerDesk($0, node: terms.node, hash: terms.hash) }
+        peers = terms.peers.map { [purgesUnderWay] in
+            PeerDesk($0, node: terms.node, hash: terms.hash, purgesUnderWay)
+        }
     }
 
     /// Nil: the nodes do not ask each other.
@@ -45,14 +49,14 @@ package final class FleetDesk: Sendable {
     ) throws {
         let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
         let signal = CountingSemaphore()
-        let (terms, zones, figures, peers) = (terms, zones, figures, peers)
+        let (terms, zones, figures, peers, purgesUnderWay) = (terms, zones, figures, peers, purgesUnderWay)
         let kept = zones.rememberedPosition
         let thread = OwnedThread(
             try startThread(name: "larder-fleet") {
                 do {
                     let node = try FleetNode(
                         terms, zones: zones, effects: effects, counted: counted, position: kept.position,
-                        figures: figures, dns: dns, peers: peers, isOwn: isOwn)
+                        figures: figures, dns: dns, peers: peers, purgesUnderWay, isOwn: isOwn)
                     // What was stored by an earlier run may have been purged since.
                     if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
                     started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
@@ -66,7 +70,7 @@ package final class FleetDesk: Sendable {
         signal.wait()
         switch started.withLock({ $0 }) {
         case .success(let parts):
-            state.withLock { $0 = State(inbox: parts.0, node: parts.1, thread: thread) }
+            state.withLock { $0 = State(inbox: parts.0, effects: effects, node: parts.1, thread: thread) }
             limitNews.heed { [weak self] in _ = self?.post { $0.counting.countSoon() } }
         case .failure(let failure):
             thread.join()
@@ -141,17 +145,28 @@ package final class FleetDesk: Sendable {
 
     // MARK: for purges
 
+    /// A purge is about to be applied here. From now on nothing from before is taken from the fleet, which does not know of the purge.
+    ///
+    /// - Returns: what `announce` is called with.
+    package func begin(_ purge: [UInt8], at time: WallTime) -> PurgeTicket {
+        let entry = PurgeEntry(node: terms.node, number: 0, issuedAt: time.secondsSinceEpoch, purge: purge)
+        let matcher = entry.flatMap { entry in state.withLock { $0.effects }?.matcher(entry) }
+        return PurgeTicket(number: purgesUnderWay.withLock { $0.begin(matcher) })
+    }
+
     /// Tells the fleet of a purge that this node has applied. Blocks for about a second at most.
-    package func announce(_ purge: [UInt8], at time: WallTime) -> PurgeSpread {
+    package func announce(_ purge: [UInt8], _ ticket: PurgeTicket, at time: WallTime) -> PurgeSpread {
         let spread = Locked<PurgeSpread?>(nil)
         let signal = CountingSemaphore()
         let isPosted = post { node in
             node.announce(
-                Announcement(purge: purge, issuedAt: time.secondsSinceEpoch) { result in
+                Announcement(purge: purge, ticket: ticket.number, issuedAt: time.secondsSinceEpoch) { result in
                     spread.withLock { $0 = result }
                     signal.signal()
                 })
         }
+        // Without a thread nothing is taken from the fleet, and the purge is not on its way.
+        if !isPosted { purgesUnderWay.withLock { $0.forget(ticket.number) } }
         guard isPosted, signal.wait(timeout: .seconds(4)), let result = spread.withLock({ $0 }) else {
             return PurgeSpread(applied: 1, nodes: 1, waitsBecause: "the fleet's thread does not answer")
         }

@@ -84,6 +84,11 @@ package struct PurgeSpread: Sendable, Equatable {
     package var waitsBecause: String?
 }
 
+/// Names a purge that began on this node.
+package struct PurgeTicket: Sendable {
+    let number: UInt64
+}
+
 /// What the fleet does on this node, given by those who know the stores.
 package struct FleetEffects: Sendable {
     /// Applies a purge to all zones. Blocks. Returns false if a disk may forget it in a crash.

@@ -64,5 +64,7 @@ extension FleetNode {
         }
     }
 
-    func publishPosition() { peers?.setPosition(follower.position, isMarking: isMarking) }
+    func publishPosition() {
+        peers?.setPosition(follower.position, known: log.latest(follower.position), isMarking: isMarking)
+    }
 }

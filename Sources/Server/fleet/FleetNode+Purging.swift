@@ -7,6 +7,8 @@ import Storage
 /// A purge of this node on its way to the others.
 struct Announcement {
     let purge: [UInt8]
+    /// Of `PurgesUnderWay`.
+    let ticket: UInt64
     let issuedAt: Int64
     /// Nil: nobody waits for it any more, or ever did.
     var then: (@Sendable (PurgeSpread) -> Void)?
@@ -123,6 +125,7 @@ extension FleetNode {
                 return fillLog(after: last.id)
             }
             feedIsComplete = true
+            settlePurges()
             feed.isOfUse()
             figures.withLock {
                 $0.isFollowing = true
@@ -142,6 +145,13 @@ extension FleetNode {
             case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
             }
         }
+    }
+
+    /// Purges of this node that have come back are known by their position from here on.
+    private func settlePurges() {
+        guard feedIsComplete else { return }
+        publishPosition()
+        purgesUnderWay.withLock { $0.settle(log) }
     }
 
     /// Entries as XRANGE returns them. Nil if the reply is something else.
@@ -176,6 +186,7 @@ extension FleetNode {
             if let position = follower.position { log.resume(at: position) }
             readFeed(after: id)
         case .apply(let id, let purge):
+            publishPosition()
             onPurgeThread({ [effects] in effects.apply(purge) }) { node, isDurable in
                 node.figures.withLock { $0.purgesApplied += 1 }
                 node.note(isDurable)
@@ -191,6 +202,7 @@ extension FleetNode {
             Diagnostics.warning(
                 "fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
             isMarking = true
+            publishPosition()
             onPurgeThread({ [effects] in effects.markEverythingStale() }) { node, isDurable in
                 node.note(isDurable)
                 node.isMarking = false
@@ -240,6 +252,7 @@ extension FleetNode {
                 return feed.reset(because: "XREAD: \(FleetNode.text(of: reply))")
             }
             remember(entries)
+            settlePurges()
             perform(follower.read(entries))
         }
     }
@@ -248,8 +261,18 @@ extension FleetNode {
     private func examine() {
         askForState { [unowned self] state, _ in
             log.examined(state)
+            if follower.position == nil { noteEarlyResponses() }
             perform(follower.examined(state))
         }
+    }
+
+    /// This node begins with purges that come from now on. What clients have been served before may have been purged since, so it counts as stored alone.
+    private func noteEarlyResponses() {
+        for zone in zones.current { zone.tier.memory.outdateTransfers() }
+        let hasStored = zones.current.contains { zone in
+            zone.tier.memory.statistics.recordCount > 0 || (zone.tier.backStore?.statistics.objectCount ?? 0) > 0
+        }
+        if hasStored { follower.disconnected() }
     }
 
     // MARK: announcing
@@ -260,7 +283,12 @@ extension FleetNode {
         if announcements.count > FleetNode.announcementsMax {
             hasForgottenRemovals = true
             // The first one may be under way.
-            announcements.remove(at: 1).then?(spread(applied: 1, because: "too many purges wait"))
+            let dropped = announcements.remove(at: 1)
+            ticketOfDropped = purgesUnderWay.withLock { purges in
+                purges.forget(dropped.ticket)
+                return ticketOfDropped ?? purges.begin(nil)
+            }
+            dropped.then?(spread(applied: 1, because: "too many purges wait"))
         }
         guard link.isOpen else {
             return answerAnnouncements(because: figures.withLock { $0.lastFailure } ?? "there is no connection yet")
@@ -270,7 +298,9 @@ extension FleetNode {
 
     /// Purges were lost on their way to the fleet, so everything has to be validated.
     func announceEverythingStale() {
-        announce(Announcement(purge: FleetNode.everythingStale, issuedAt: loop.wallSeconds, then: nil))
+        let ticket = ticketOfDropped.take() ?? purgesUnderWay.withLock { $0.begin(nil) }
+        announce(
+            Announcement(purge: FleetNode.everythingStale, ticket: ticket, issuedAt: loop.wallSeconds, then: nil))
     }
 
     static let everythingStale = Array(#"{"all":true,"soft":true}"#.utf8)
@@ -297,7 +327,9 @@ extension FleetNode {
             let entry = PurgeEntry(
                 node: terms.node, number: lastNumber, issuedAt: first.issuedAt, purge: first.purge)
         else {
-            announcements.removeFirst().then?(spread(applied: 1, because: "the purge is too long"))
+            let tooLong = announcements.removeFirst()
+            purgesUnderWay.withLock { $0.forget(tooLong.ticket) }
+            tooLong.then?(spread(applied: 1, because: "the purge is too long"))
             return sendAnnouncements()
         }
         isAnnouncing = true
@@ -312,6 +344,8 @@ extension FleetNode {
                 return answerAnnouncements(because: reason)
             }
             let sent = announcements.removeFirst()
+            purgesUnderWay.withLock { $0.sent(sent.ticket, as: id, log) }
+            settlePurges()
             figures.withLock {
                 $0.purgesSent += 1
                 $0.purgesWaiting = announcements.count
@@ -412,6 +446,7 @@ extension FleetNode {
         let listed = ListedResponse(
             id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
             bytes: record.bodyLength, isComplete: true)
+        if purgesUnderWay.withLock({ $0.concerns { $0(record.zone, listed) } }) { return true }
         return log.concerns(recordAt: record.position) { $0(record.zone, listed) }
     }
 }

@@ -31,7 +31,8 @@ extension FleetNode {
             reads[name]?.append(question.wake)
             return
         }
-        guard link.isOpen, isTrustworthy, !removals.contains(name), let wait = timeLeft(question),
+        guard link.isOpen, isTrustworthy, !removals.contains(name), !hasChanged(question),
+            let wait = timeLeft(question),
             let permit = circuit.permit(now: loop.now.nanoseconds)
         else {
             figures.withLock { $0.unasked += 1 }
@@ -43,6 +44,10 @@ extension FleetNode {
             guard case .success(let reply) = result else { return end(name, found: 0) }
             found(records(in: reply, question), question, name)
         }
+    }
+
+    private func hasChanged(_ question: SharedQuestion) -> Bool {
+        peers?.hasChanged(zone: question.zone, key: question.keyBytes, now: loop.now) ?? false
     }
 
     private func timeLeft(_ question: SharedQuestion) -> Duration? {

@@ -52,6 +52,10 @@ final class FleetNode {
     var serverRun = ""
     /// Purges of this node that the server does not have yet, the oldest first.
     var announcements: [Announcement] = []
+    /// The same, those that are being applied here, and those that the server has and this node has not read.
+    let purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>
+    /// The purge of everything that stands for announcements that were dropped.
+    var ticketOfDropped: UInt64?
     var isAnnouncing = false
     var lastNumber: UInt64 = 0
     /// Whether the position may be kept over a restart.
@@ -84,10 +88,12 @@ final class FleetNode {
     init(
         _ terms: FleetTerms, zones: Zones, effects: FleetEffects, counted: CountedTogether, position: StreamPosition?,
         figures: Locked<FleetFigures>, dns: Resolver.Options, peers: PeerDesk?,
+        _ purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>,
         isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
     ) throws {
         self.terms = terms
         self.peers = peers
+        self.purgesUnderWay = purgesUnderWay
         self.isOwn = isOwn
         self.zones = zones
         self.effects = effects

@@ -10,13 +10,17 @@ final class PeerDesk: Sendable {
     let terms: PeerTerms
     let node: String
     private let hash: FleetSecret
+    private let purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>
     private let state: Locked<State>
 
     private struct State {
         var membership: Membership
         /// When this node became a member. Nil: it is none.
         var joinedAt: MonotonicTime?
+        /// Up to which purge everything is applied here.
         var position: StreamPosition?
+        /// Up to which purge this node knows of them. What others say must not be from before.
+        var known: StreamPosition?
         /// Everything is being marked as stale, or may have to be.
         var isMarking = false
         var circuits: [FleetPeer: Fleet.Circuit] = [:]
@@ -36,7 +40,10 @@ final class PeerDesk: Sendable {
     /// How long the owner of before is asked by a node that has become a member.
     private static let newFor = Duration.seconds(600)
 
-    init(_ terms: PeerTerms, node: String, hash: FleetSecret) {
+    init(
+        _ terms: PeerTerms, node: String, hash: FleetSecret, _ purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>
+    ) {
+        self.purgesUnderWay = purgesUnderWay
         self.terms = terms
         self.node = node
         self.hash = hash
@@ -62,15 +69,18 @@ final class PeerDesk: Sendable {
                 state.joinedAt = now
             }
             let places = Set(sorted.compactMap(\.place))
-            state.circuits = state.circuits.filter { places.contains($0.key) }
+            // A probe that is under way is settled with its own circuit, also if the node leaves and joins meanwhile.
+            state.circuits = state.circuits.filter { places.contains($0.key) || $0.value.isProbing }
             return true
         }
     }
 
-    /// Up to which purge this node has got.
-    func setPosition(_ position: StreamPosition?, isMarking: Bool) {
+    /// Up to which purge this node has got. Called before a purge is applied, too: what is asked for while it is applied must be as new as the purge, because the
+    /// answer may be stored behind it.
+    func setPosition(_ position: StreamPosition?, known: StreamPosition?, isMarking: Bool) {
         state.withLock { state in
             state.position = position
+            state.known = known
             state.isMarking = isMarking
         }
     }
@@ -93,19 +103,21 @@ final class PeerDesk: Sendable {
     ) -> Plan {
         let word = PeerDesk.word(zone, key)
         let (membership, joinedAt, note) = state.withLock { state in
-            let note = state.memory.note(of: word, now: now.nanoseconds)
-            if note == .changed, !isForPeer { state.memory.forget(word) }
-            return (state.membership, state.joinedAt, note)
+            (state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds))
         }
         guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
+        // What the others have may be from before a purge of which they do not know.
+        let isAhead = purgesUnderWay.withLock { !$0.isEmpty }
         let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
         let isNew = joinedAt.map { now.duration(since: $0) < PeerDesk.newFor } ?? false
         let plan = PeerPlan(ranking: ranking, own: membership.own, isNew: isNew, isForPeer: isForPeer)
         return Plan(
-            asks: plan.asks.compactMap { ask in
-                guard !ask.isForStoreOnly || (looksIntoStores && note != .changed) else { return nil }
-                return membership.places[ask.member].map { ($0, ask.isForStoreOnly) }
-            }, keeping: plan.keeping, asksForNews: note == .changed)
+            asks: isAhead
+                ? []
+                : plan.asks.compactMap { ask in
+                    guard !ask.isForStoreOnly || (looksIntoStores && note != .changed) else { return nil }
+                    return membership.places[ask.member].map { ($0, ask.isForStoreOnly) }
+                }, keeping: plan.keeping, asksForNews: note == .changed)
     }
 
     /// What a response says forbids to store it: asking the owner for it is of no use.
@@ -118,6 +130,12 @@ final class PeerDesk: Sendable {
     func noteChange(zone: String, key: [UInt8], now: MonotonicTime) {
         let word = PeerDesk.word(zone, key)
         state.withLock { $0.memory.set(.changed, for: word, now: now.nanoseconds) }
+    }
+
+    /// Whether something unsafe was sent to the URL lately. Then what Redis has of it is not used either: a node that was slow may have written it after this one removed it.
+    func hasChanged(zone: String, key: [UInt8], now: MonotonicTime) -> Bool {
+        let word = PeerDesk.word(zone, key)
+        return state.withLock { $0.memory.note(of: word, now: now.nanoseconds) == .changed }
     }
 
     /// Tells keys of this process apart, and nobody can provoke that two are taken for one.
@@ -137,7 +155,7 @@ final class PeerDesk: Sendable {
     /// The value of `Larder-Peer` in a request. Nil: there is too much to say.
     func question(_ ask: (inout PeerQuestion) -> Void) -> [UInt8]? {
         var question = PeerQuestion(node: node)
-        question.position = state.withLock { $0.position }
+        question.position = state.withLock { $0.known }
         ask(&question)
         return question.encoded(hash: hash)
     }

@@ -263,6 +263,33 @@ struct FleetRateTests {
         }
     }
 
+    @Test func `what others let through counts once, also for a bucket that was left alone meanwhile`() async throws {
+        let plan = Self.plan("requests: 20/d")
+        try await Fleet.with([plan, plan]) { (fleet: Fleet) async throws -> Void in
+            #expect(try await fleet.ask(0).status == 200)
+            for _ in 0..<5 { #expect(try await fleet.ask(1).status == 200) }
+            try await fleet.awaitExplained("14 of 20 requests left", 0)
+            // After 10 to 15 seconds a node looks at a bucket no more.
+            try await Task.sleep(for: .seconds(17))
+            let told = try await fleet.figure("news_heard", of: fleet.nodes[1])
+            #expect(try await fleet.ask(0).status == 200)
+            try await fleet.awaitFigure("news_heard", of: fleet.nodes[1], atLeast: told + 1)
+            for index in [0, 1] { try await fleet.awaitExplained("13 of 20 requests left", index) }
+        }
+    }
+
+    @Test func `a bucket that was forgotten is told of again`() async throws {
+        let plan = Self.plan("requests: 20/s")
+        try await Fleet.with([plan, plan]) { (fleet: Fleet) async throws -> Void in
+            #expect(try await fleet.ask(0).status == 200)
+            try await fleet.awaitFigure("news_heard", of: fleet.nodes[1], atLeast: 1)
+            try await Task.sleep(for: .seconds(17))
+            let told = try await fleet.figure("news_heard", of: fleet.nodes[1])
+            #expect(try await fleet.ask(0).status == 200)
+            try await fleet.awaitFigure("news_heard", of: fleet.nodes[1], atLeast: told + 1)
+        }
+    }
+
     @Test func `a rule with fleet: no counts on each node alone`() async throws {
         let plan = Self.plan("requests: 5/d, fleet: no")
         try await Fleet.with([plan, plan]) { (fleet: Fleet) async throws -> Void in

@@ -14,8 +14,16 @@ struct BudgetState {
     var settledAt: MonotonicTime?
     /// When the node began to wait for that.
     var since: MonotonicTime
+    /// Whether it was reset by a command on this node, and Redis does not know it yet.
+    var hasUntoldReset = false
     /// Whether the node is held to its share.
     var isHeldToShare = false
+
+    /// Redis has all that this node knows.
+    mutating func settle(_ now: MonotonicTime) {
+        settledAt = now
+        hasUntoldReset = false
+    }
 }
 
 /// Budgets: what each node has used stands in Redis, a hash for each budget and window. `SharedBudget` decides; this does what it says.
@@ -92,7 +100,7 @@ extension FleetCounting {
             forgets: outcome.forgets, carries: outcome.carries,
             others: state.isHeldToShare ? entry.share.spentByOthers : state.shared.usedByOthers, of: state.windowEnd,
             wall: wall)
-        if outcome.writes.isEmpty, !outcome.writesReset { state.settledAt = loop.now }
+        if outcome.writes.isEmpty, !outcome.writesReset { state.settle(loop.now) }
         entry.budget = state
         write(outcome, entry, state)
     }
@@ -131,7 +139,7 @@ extension FleetCounting {
             [redisWord("HSET"), state.key] + words.prefix(1_000), within: FleetCounting.wait
         ) { [unowned self] result in
             guard isTaken(result, .budgets), entry.budget?.key == state.key else { return }
-            entry.budget?.settledAt = loop.now
+            entry.budget?.settle(loop.now)
         }
         let seconds = SharedBudget.expiry(windowEnd: state.windowEnd, now: loop.wallSeconds)
         link.send([redisWord("EXPIRE"), state.key, Array("\(seconds)".utf8)], within: FleetCounting.wait) { _ in }
@@ -182,6 +190,7 @@ extension FleetCounting {
     private func begin(_ entry: Entry, at time: UInt64) {
         entry.budget?.shared.reset(at: max(time, resets[entry.account.bucket.rule] ?? 0))
         entry.budget?.settledAt = nil
+        entry.budget?.hasUntoldReset = true
         entry.budget?.since = loop.now
         entry.budget?.isHeldToShare = false
         entry.account.resetBudget()
@@ -225,10 +234,11 @@ extension FleetCounting {
 }
 
 extension FleetCounting.Entry {
-    /// Whether Redis has all that this node knows of the budget, or nothing is to be known.
+    /// Whether nothing of the budget is used here, and Redis has all that this node knows of the others.
     func mayBeForgotten(_ wall: Int64) -> Bool {
         guard let budget else { return true }
         guard let own = account.ownUse(wall: wall), own.windowEnd == budget.windowEnd else { return true }
-        return own.bytes == 0 && budget.settledAt.map { $0 >= usedAt } ?? false
+        guard own.bytes == 0, !budget.hasUntoldReset else { return false }
+        return budget.shared.usedByOthers == 0 || budget.settledAt.map { $0 >= usedAt } ?? false
     }
 }

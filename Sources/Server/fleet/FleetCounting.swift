@@ -127,7 +127,10 @@ final class FleetCounting {
         position = nil
         lastHeard = loop.now
         refused = []
-        for entry in entries.values { enqueueExchange(entry) }
+        for entry in entries.values {
+            note(entry)
+            enqueueExchange(entry)
+        }
         countSoon()
     }
 
@@ -147,7 +150,7 @@ final class FleetCounting {
         clock.start(at: now.advanced(by: FleetCounting.interval))
         takeUsed(now)
         judgeLink(now)
-        if link.isOpen { tell(now) }
+        if link.isOpen { tell(now) } else { dropUntold() }
         if link.isOpen, isNeeded { listen() }
         tendBudgets(now)
         if ticks.isMultiple(of: 20) { sweep(now) }
@@ -196,6 +199,8 @@ final class FleetCounting {
             if isInUse, entry.saidAt.map({ now.duration(since: $0) >= FleetCounting.repetition }) ?? true {
                 note(entry)
             }
+            // A note may get lost between two threads.
+            if places != entry.said || entry.share.hasDebts { note(entry) }
             guard !isInUse, now.duration(since: entry.usedAt) > FleetCounting.entryLifetime, !entry.isUntold,
                 !entry.isWaitingForExchange, !entry.isExchanging, entry.said == (0, 0), entry.mayBeForgotten(wall),
                 // The account has them already. Whoever uses it next would take them off once more.
@@ -278,6 +283,16 @@ final class FleetCounting {
             [redisWord("EXPIRE"), SharedKeys.news, Array("\(FleetCounting.streamLifetime)".utf8)],
             within: FleetCounting.wait
         ) { _ in }
+    }
+
+    /// Nobody can be told. What is let through meanwhile is this node's share; what is under way is told when there is a connection.
+    private func dropUntold() {
+        for entry in untold {
+            entry.isUntold = false
+            entry.said = (0, 0)
+            _ = entry.share.takeDebts()
+        }
+        untold = []
     }
 
     var wallMilliseconds: UInt64 { UInt64(max(0, loop.wallTicks)) * 1000 >> 10 }

@@ -68,7 +68,7 @@ package final class LimitAccount: Sendable {
     /// Takes a place among the requests under way. Returns false if `limit` are taken.
     func enter(limit: Int) -> Bool {
         guard let share else { return LimitAccount.enter(underWay, limit: limit) }
-        share.touch(self)
+        defer { share.touch(self) }
         return LimitAccount.enter(underWay, limit: share.requestsMax(of: limit))
     }
 
@@ -91,7 +91,7 @@ package final class LimitAccount: Sendable {
 
     func connect(limit: Int) -> Bool {
         guard let share else { return LimitAccount.enter(connections, limit: limit) }
-        share.touch(self)
+        defer { share.touch(self) }
         return LimitAccount.enter(connections, limit: share.connectionsMax(of: limit))
     }
 
@@ -241,7 +241,7 @@ package final class LimitAccount: Sendable {
 // In a fleet. What the node does here, it does on its own thread.
 extension LimitAccount {
     private func take(_ rate: TokenRate, _ share: LimitShare, now: UInt64) -> Bool {
-        share.touch(self)
+        defer { share.touch(self) }
         let shares = share.shares
         var seen = full.load(ordering: .relaxed)
         while true {

@@ -21,7 +21,7 @@ final class LimitShare: Sendable {
 
     // MARK: for workers
 
-    /// Has the node look at the bucket.
+    /// Has the node look at the bucket. Called when it has been changed: the node may look at once.
     @inline(__always)
     func touch(_ account: LimitAccount) {
         if !isNoted.load(ordering: .relaxed) { note(account) }
@@ -64,7 +64,8 @@ final class LimitShare: Sendable {
 
     /// From here on the next use of the bucket is noted again.
     func forgetNote(isKnown: Bool = true) {
-        isNoted.store(false, ordering: .relaxed)
+        // Before the node reads what has changed. Who changes it afterwards notes it again.
+        _ = isNoted.exchange(false, ordering: .sequentiallyConsistent)
         if !isKnown { self.isKnown.store(false, ordering: .relaxed) }
     }
 
@@ -72,6 +73,9 @@ final class LimitShare: Sendable {
     func takeDebts() -> (requests: UInt64, bytes: UInt64) {
         (LimitShare.take(taken), LimitShare.take(paid))
     }
+
+    /// Whether there is something to tell, though nobody has noted it.
+    var hasDebts: Bool { taken.load(ordering: .relaxed) > 0 || paid.load(ordering: .relaxed) > 0 }
 
     private static func take(_ sum: borrowing Atomic<Int64>) -> UInt64 {
         let value = sum.load(ordering: .relaxed)

@@ -52,8 +52,7 @@ import Testing
         #expect(Self.concerns(Self.log(), row.name, Self.at(row.position)) == row.isConcerned)
     }
 
-    @Test
-    func `the latest purge that is known is that of the log, or the position if that is further in the same stream`() {
+    @Test func `the latest purge that is known is that of the log, or a position beyond it`() {
         #expect(Log().latest(nil) == nil && Log().latest(Self.at(7)) == Self.at(7))
         let log = Self.log()
         #expect(log.latest(nil) == Self.at(30) && log.latest(Self.at(20)) == Self.at(30))

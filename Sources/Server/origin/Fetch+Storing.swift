@@ -473,8 +473,9 @@ extension Fetch {
             for bytes in keys + [credential, jar, both].compactMap({ $0.map { keys[0] + $0 } }) {
                 let key = worker.shared.key(of: bytes)
                 for zone in worker.zones {
-                    worker.counters.add(.invalidated, zone.invalidate(key, bytes))
+                    // The fleet first: a worker that misses from now on must not ask the owner for what is old.
                     worker.shared.fleet?.remove(bytes, of: zone, now: worker.loop.now)
+                    worker.counters.add(.invalidated, zone.invalidate(key, bytes))
                 }
             }
         }

@@ -1,0 +1,155 @@
+import Fleet
+
+/// Knows what no client of the simulated fleet must see, without a line of the code that decides it.
+struct FleetJudge {
+    enum Rule {
+        /// A node that has applied a purge serves nothing of what it concerned.
+        case purge
+        /// After an unsafe request through a node, the node serves nothing from before.
+        case change
+        /// Nothing of one user reaches another one, a node or the Redis.
+        case identity
+        /// Who is asked does not ask on.
+        case hops
+        /// Who knows the same members knows the same owners.
+        case owners
+        /// Each request ends with a version that the origin has had, whatever fails.
+        case answer
+        /// Nodes that are well ask the origin once.
+        case asksOnce
+    }
+
+    private(set) var violation: (rule: Rule, text: String)?
+    private var waiting: [Int: ModelRequest] = [:]
+    /// For each purge that was issued the version of each URL below which nothing may be served.
+    private var purges: [ModelPurge] = []
+    /// What the purges were that are in the stream of the Redis, or have been.
+    private(set) var sentFloors: [Int: Int] = [:]
+    private(set) var answered = 0
+    private(set) var sources: Set<String> = []
+
+    /// One client's request causes no more questions of one node to another: its node asks the owner and the stand-in, and each of them looks into
+    /// the store of one other node.
+    static let questionsMax = 4
+    /// No answer takes longer, whatever is broken but the origin.
+    static let answerMax: UInt64 = 60_000_000_000
+
+    // MARK: purges
+
+    mutating func issue(_ what: ModelPurge.What, _ origin: ModelOrigin) -> ModelPurge {
+        let urls =
+            switch what {
+            case .url(let url): [url]
+            case .everything, .everythingStale: Array(0..<FleetWorld.urlCount)
+            }
+        let floors = Dictionary(uniqueKeysWithValues: urls.map { ($0, origin.version(of: $0)) })
+        let purge = ModelPurge(number: purges.count, what: what, floors: floors)
+        purges.append(purge)
+        return purge
+    }
+
+    mutating func isSent(_ purge: ModelPurge) { sentFloors.merge(purge.floors) { max($0, $1) } }
+
+    func purge(_ number: Int) -> ModelPurge { purges[number] }
+
+    /// What a request that begins at a node now must not get less than.
+    func floors(at node: ModelNode, _ url: Int, _ kind: ModelRequest.Kind) -> (purge: Int, change: Int) {
+        // An unsafe request changes what is stored for everybody. What users have for themselves goes with their own requests.
+        let change = if case .withOwnKey = kind { 1 } else { node.changeFloors[url, default: 1] }
+        return (max(node.purgeFloors[url, default: 1], node.ownPurgeFloors[url, default: 1]), change)
+    }
+
+    // MARK: requests
+
+    mutating func begin(_ request: ModelRequest) { waiting[request.id] = request }
+
+    mutating func end(_ request: ModelRequest, _ response: ModelResponse, from source: String, _ world: FleetWorld) {
+        guard waiting.removeValue(forKey: request.id) != nil else {
+            return violated(.answer, "request \(request) is answered twice", world)
+        }
+        answered += 1
+        sources.insert(source.hasPrefix("n") ? "another node" : source)
+        world.trace("\(request.node.name): client \(request) gets version \(response.version) from \(source)")
+        if response.url != request.url { violated(.answer, "request \(request) gets another URL", world) }
+        if !(1...world.origin.version(of: request.url)).contains(response.version) {
+            violated(.answer, "request \(request) gets a version that has never been", world)
+        }
+        let gets = "\(request) at \(request.node.name) gets version \(response.version) from \(source)"
+        if response.version < request.floors.purge {
+            violated(.purge, "\(gets), and what is before \(request.floors.purge) was purged", world)
+        }
+        if response.version < request.floors.change {
+            violated(.change, "\(gets), and the node has changed it to \(request.floors.change)", world)
+        }
+        if response.user != nil, response.user != request.kind.user {
+            violated(.identity, "request \(request) gets what is of user \(response.user ?? -1)", world)
+        }
+    }
+
+    /// A node asks another one.
+    mutating func question(for request: ModelRequest, depth: Int, isForStoreOnly: Bool, _ world: FleetWorld) {
+        request.questions += 1
+        if request.isPersonal { violated(.identity, "another node is asked for what is personal: \(request)", world) }
+        if request.questions > FleetJudge.questionsMax {
+            violated(.hops, "\(request) causes too many questions", world)
+        }
+        if depth > 2 || (depth == 2 && !isForStoreOnly) {
+            violated(.hops, "who is asked for \(request) asks on", world)
+        }
+    }
+
+    mutating func write(_ response: ModelResponse, _ key: [UInt8], _ world: FleetWorld) {
+        if response.user != nil || key.contains(UInt8(ascii: "#")) {
+            violated(.identity, "what is of user \(response.user ?? -1) is put into Redis", world)
+        }
+    }
+
+    /// Clients of a node that died wait no longer.
+    mutating func forget(_ node: ModelNode) { waiting = waiting.filter { $0.value.node !== node } }
+
+    mutating func checkWaiting(_ world: FleetWorld) {
+        guard
+            let late = waiting.values.filter({ world.now - $0.began > FleetJudge.answerMax }).min(by: { $0.id < $1.id })
+        else { return }
+        violated(.answer, "request \(late) has no answer", world)
+    }
+
+    mutating func checkNothingWaits(_ world: FleetWorld) {
+        guard let first = waiting.values.min(by: { $0.id < $1.id }) else { return }
+        violated(.answer, "request \(first) has no answer at the end", world)
+    }
+
+    /// All nodes with the same members name the same owner.
+    mutating func checkAgreement(_ world: FleetWorld) {
+        for key in (0...FleetWorld.lastURL).map({ ModelKey(url: $0, user: nil) }) {
+            let rankings = Set(world.nodes.compactMap { $0?.ranking(of: key) })
+            if rankings.count != 1 {
+                violated(.owners, "nodes do not agree on who owns /\(key.url): \(rankings)", world)
+            }
+        }
+    }
+
+    mutating func violated(_ rule: Rule, _ text: String, _ world: FleetWorld) {
+        guard violation == nil else { return }
+        world.trace(text)
+        violation = (rule, "seed \(world.seed), \(world.count) nodes: \(text)")
+    }
+}
+
+struct ModelPurge {
+    enum What: Equatable {
+        case url(Int), everything
+        /// Nothing is removed, and everything is validated.
+        case everythingStale
+    }
+
+    let number: Int
+    let what: What
+    let floors: [Int: Int]
+
+    func concerns(_ url: Int) -> Bool { what != .url(url) ? isOfEverything : true }
+    private var isOfEverything: Bool { if case .url = what { false } else { true } }
+
+    /// As it is in the stream.
+    var bytes: [UInt8] { Array("\(number)".utf8) }
+}

@@ -1,0 +1,109 @@
+import Fleet
+import Glibc
+import Testing
+
+/// A whole fleet, and everything that can go wrong in it in any order: `FleetWorld` has the nodes, `FleetJudge` says what must not be.
+@Suite("Fleet: a fleet in a simulation") struct FleetSimulation {
+    /// From the environment: the first seed, and how many.
+    private static let firstSeed = setting("LARDER_SIMULATE_SEED") ?? 1
+    private static let seedCount = setting("LARDER_SIMULATE_FLEETS") ?? 60
+
+    private static func setting(_ name: String) -> UInt64? {
+        unsafe getenv(name).flatMap { unsafe UInt64(String(cString: $0)) }
+    }
+
+    @Test func `no client sees what it must not, whatever fails`() {
+        var marks: [StaleReason: Int] = [:]
+        var sources: Set<String> = []
+        var answered = 0
+        for seed in FleetSimulation.firstSeed..<(FleetSimulation.firstSeed + FleetSimulation.seedCount) {
+            let world = FleetSimulation.play(seed)
+            if let violation = world.judge.violation {
+                Issue.record("\(violation.text)\n\(FleetSimulation.events(of: seed, nil))")
+                return
+            }
+            marks.merge(world.marks) { $0 + $1 }
+            sources.formUnion(world.judge.sources)
+            answered += world.judge.answered
+        }
+        guard FleetSimulation.seedCount >= 60 else { return }
+        // Without this the test might pass because nothing happens in it.
+        #expect(marks[.otherData] != nil && marks[.entriesTrimmed] != nil && marks[.startedAlone] != nil, "\(marks)")
+        #expect(sources.count == 5, "\(sources)")
+        #expect(answered > 10_000, "\(answered)")
+    }
+
+    /// Otherwise the test above would say nothing of that rule.
+    @Test(arguments: Breach.allCases) func `the simulation notices when a rule is broken`(_ breach: Breach) {
+        let seeds = FleetSimulation.firstSeed..<(FleetSimulation.firstSeed + 200)
+        let found = seeds.lazy.compactMap { FleetSimulation.play($0, breach).judge.violation }.first
+        #expect(found?.rule == breach.rule, "\(breach): \(found?.text ?? "goes unnoticed")")
+    }
+
+    @Test func `a seed gives the same fleet again`() {
+        #expect(FleetSimulation.events(of: 7, nil) == FleetSimulation.events(of: 7, nil))
+        #expect(FleetSimulation.events(of: 7, nil) != FleetSimulation.events(of: 8, nil))
+    }
+
+    private static func play(_ seed: UInt64, _ breach: Breach? = nil, isTraced: Bool = false) -> FleetWorld {
+        let world = FleetWorld(seed: seed, breach: breach, isTraced: isTraced)
+        world.play()
+        world.end()
+        return world
+    }
+
+    /// The last ones, of a world that is played again.
+    private static func events(of seed: UInt64, _ breach: Breach?) -> String {
+        "the last events; to see it again: LARDER_SIMULATE_SEED=\(seed) LARDER_SIMULATE_FLEETS=1\n"
+            + play(seed, breach, isTraced: true).events.suffix(120).joined(separator: "\n")
+    }
+}
+
+/// A rule of the nodes that can be left out, to see that the judge notices.
+enum Breach: CaseIterable {
+    // Purges
+    /// A node answers although it has not applied what the other one has.
+    case ignoresPositions
+    case skipsPurgeLog
+    case storesOutdated
+    case neverMarks
+    /// A purge is applied here, and what Redis has from before it is used until the purge comes back by the stream.
+    case readsBehindOwnPurges
+    /// The same with what other nodes have.
+    case asksBehindOwnPurges
+    /// A question says a purge only when it has been applied, with all that were read with it.
+    case saysPositionLate
+    /// What was stored before the first answer of the Redis is taken to be as new as that.
+    case beginsWithWhatItHas
+    // Unsafe requests
+    case forgetsChanges
+    case forgetsChangeWithFirstQuestion
+    case readsRedisAfterChange
+    /// Who asks for news gets the answer to a request that was under way before.
+    case followsForNews
+    // Identities
+    case asksForWhatIsPersonal
+    case sharesWhatIsPersonal
+    // Owners
+    case askedNodeAsksOn
+    case ownersDifferByNode
+    // Failures
+    case waitsForever
+    // Health
+    case neverCollapses
+
+    /// What the judge finds.
+    var rule: FleetJudge.Rule {
+        switch self {
+        case .ignoresPositions, .skipsPurgeLog, .storesOutdated, .neverMarks, .readsBehindOwnPurges,
+            .asksBehindOwnPurges, .saysPositionLate, .beginsWithWhatItHas:
+            .purge
+        case .forgetsChanges, .forgetsChangeWithFirstQuestion, .readsRedisAfterChange, .followsForNews: .change
+        case .asksForWhatIsPersonal, .sharesWhatIsPersonal: .identity
+        case .askedNodeAsksOn: .hops
+        case .ownersDifferByNode: .owners
+        case .waitsForever: .answer
+        case .neverCollapses: .asksOnce
+        }
+    }
+}

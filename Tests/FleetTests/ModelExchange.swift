@@ -1,0 +1,140 @@
+import Fleet
+
+/// A request that a node answers, of a client or of another node (Exchange): memory, disk, Redis, another request's fetch, and a fetch of its own.
+final class ModelExchange {
+    enum Answer {
+        case response(ModelResponse, PeerVerdict)
+        case refused(PeerObjection)
+    }
+
+    private let node: ModelNode
+    private let request: ModelRequest
+    /// Nil: a client asks.
+    private let question: PeerQuestion?
+    private let depth: Int
+    private let asksForNews: Bool
+    /// Tells the node that asks that it is worth its while to wait.
+    private let working: () -> Void
+    private let answer: (Answer, String) -> Void
+    private var hasAskedRedis = false
+    private var isEnded = false
+
+    private static let collapseMax: UInt64 = 10_000_000_000
+
+    init(
+        _ node: ModelNode, _ request: ModelRequest, question: PeerQuestion? = nil, depth: Int = 0,
+        asksForNews: Bool = false, working: @escaping () -> Void = {}, answer: @escaping (Answer, String) -> Void
+    ) {
+        self.node = node
+        self.request = request
+        self.question = question
+        self.depth = depth
+        self.asksForNews = asksForNews || request.kind == .noCache
+        self.working = working
+        self.answer = answer
+    }
+
+    /// Exchange+Disk.lookUpStored
+    func lookUp() {
+        let key = request.key
+        guard let stored = node.stored(key) else {
+            if question == nil, !hasAskedRedis, key.isShareable {
+                hasAskedRedis = true
+                return node.readShared(key) { [self] in
+                    node.world.after(node.world.microseconds(1...50), on: node) { [self] in lookUp() }
+                }
+            }
+            return missed(nil)
+        }
+        guard node.isUsable(stored), !asksForNews else { return missed(stored) }
+        end(.response(stored.response, .hit), hasAskedRedis ? "Redis" : "store")
+    }
+
+    private func missed(_ stored: ModelStored?) {
+        if question?.isForStoreOnly == true { return end(.refused(.absent), "") }
+        working()
+        if case .withCredential = request.kind { return fetch(stored, nil) }
+        // Who asks for news must not get what was asked for before the news.
+        let isAlone = question != nil && asksForNews && !node.world.breaks(.followsForNews)
+        guard !isAlone, !node.world.breaks(.neverCollapses) else { return fetch(stored, nil) }
+        guard let transfer = node.transfers[request.key] else {
+            let transfer = ModelTransfer()
+            node.transfers[request.key] = transfer
+            return fetch(stored, transfer)
+        }
+        var isWaiting = true
+        transfer.follow { [self] response in
+            guard isWaiting else { return }
+            isWaiting = false
+            guard let response else { return fetch(stored, nil) }
+            end(.response(response, .fetched), "another request's fetch")
+        }
+        node.world.after(ModelExchange.collapseMax, on: node) { [self] in
+            guard isWaiting else { return }
+            isWaiting = false
+            fetch(stored, nil)
+        }
+    }
+
+    private func fetch(_ stored: ModelStored?, _ transfer: ModelTransfer?) {
+        ModelFetch(
+            node, request, stored, transfer, isForPeer: question != nil, depth: depth,
+            asksForNews: asksForNews
+        ) { [self] response, source in end(.response(response, .fetched), source) }.begin()
+    }
+
+    private func end(_ answer: Answer, _ source: String) {
+        guard !isEnded else { return }
+        isEnded = true
+        self.answer(answer, source)
+    }
+}
+
+extension ModelNode {
+    /// A client's request.
+    func take(_ request: ModelRequest) {
+        guard request.kind != .unsafe else { return forwardUnsafe(request) }
+        ModelExchange(self, request) { [unowned self] answer, source in
+            guard case .response(let response, _) = answer else {
+                return world.judge.violated(.answer, "a client is refused: \(request)", world)
+            }
+            world.judge.end(request, response, from: source, world)
+        }.lookUp()
+    }
+
+    /// The origin changes, and what is stored of the URL is invalid (Fetch+Storing.invalidate).
+    private func forwardUnsafe(_ request: ModelRequest) {
+        let world = world
+        world.after(world.travel) { [unowned self] in
+            world.origin.change(request.url)
+            let version = world.origin.version(of: request.url)
+            world.after(world.travel, on: self) { [unowned self] in
+                let key = ModelKey(url: request.url, user: nil)
+                invalidate(key)
+                removeShared(key)
+                changeFloors[request.url] = max(changeFloors[request.url, default: 1], version)
+                world.judge.end(
+                    request,
+                    ModelResponse(url: request.url, version: version, user: nil, storedAt: 0, expiresAt: 0),
+                    from: "the origin", world)
+            }
+        }
+    }
+
+    /// Another node's request has come (Exchange+Peers.startForPeer).
+    func takeQuestion(
+        _ value: [UInt8], _ request: ModelRequest, depth: Int, asksForNews: Bool, working: @escaping () -> Void,
+        answer: @escaping (ModelExchange.Answer) -> Void
+    ) {
+        switch read(value) {
+        case .failure(let objection): answer(.refused(objection))
+        case .success(let question):
+            guard !request.isPersonal || world.breaks(.asksForWhatIsPersonal) else {
+                return answer(.refused(.personal))
+            }
+            ModelExchange(
+                self, request, question: question, depth: depth, asksForNews: asksForNews, working: working
+            ) { found, _ in answer(found) }.lookUp()
+        }
+    }
+}

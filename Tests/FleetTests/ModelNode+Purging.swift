@@ -1,0 +1,216 @@
+import Fleet
+
+/// A purge on its way to the others (Announcement).
+struct ModelAnnouncement {
+    let purge: ModelPurge
+    let ticket: UInt64
+}
+
+// What FleetNode+Purging does, and the purge itself.
+extension ModelNode {
+    private static let wait: UInt64 = 2_000_000_000
+
+    var isTrustworthy: Bool { feedIsComplete && !isMarking && log.start != nil }
+
+    // MARK: following
+
+    func feedOpened() {
+        askForState { [unowned self] state, isTrimmed, _ in
+            log.begin(state, isTrimmed: isTrimmed)
+            fillLog(after: nil)
+        }
+    }
+
+    func feedFailed() {
+        feedIsComplete = false
+        follower.disconnected()
+    }
+
+    private func askForState(_ then: @escaping (StreamState, Bool, [Int: Int]) -> Void) {
+        let world = world
+        feed.send(within: ModelNode.wait) { redis in
+            // What the judge may expect of who begins at the end, or marks everything: the purges that are in the stream by now, or have been.
+            redis.state().map { ($0.state, $0.isTrimmed, world.judge.sentFloors) }
+        } then: { [unowned self] reply, failure in
+            if failure == .disconnected { return }
+            guard let reply = reply ?? nil else { return feed.fail() }
+            then(reply.0, reply.1, reply.2)
+        }
+    }
+
+    private func fillLog(after id: StreamID?) {
+        feed.send(within: ModelNode.wait) {
+            $0.range(after: id)
+        } then: { [unowned self] entries, failure in
+            if failure == .disconnected { return }
+            guard let entries else { return feed.fail() }
+            let read = entries.map(entry)
+            remember(read)
+            if let last = entries.last, entries.count == ModelRedis.entriesPerRead { return fillLog(after: last.id) }
+            feedIsComplete = true
+            underWay.settle(log)
+            examine()
+        }
+    }
+
+    private func entry(_ found: (id: StreamID, fields: [[UInt8]])) -> StreamEntry {
+        do throws(PurgeEntryError) {
+            return StreamEntry(id: found.id, purge: .success(try PurgeEntry(fields: found.fields, hash: hash)))
+        } catch { return StreamEntry(id: found.id, purge: .failure(error)) }
+    }
+
+    private func purge(in entry: PurgeEntry) -> ModelPurge {
+        world.judge.purge(Int(String(decoding: entry.purge, as: UTF8.self))!)
+    }
+
+    private func remember(_ entries: [StreamEntry]) {
+        for entry in entries {
+            switch entry.purge {
+            case .success(let purge): log.add(entry.id, self.purge(in: purge))
+            case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
+            }
+        }
+    }
+
+    private func perform(_ actions: [StreamFollower.Action]) {
+        waitingActions += actions
+        while !isMarking, !waitingActions.isEmpty { perform(waitingActions.removeFirst()) }
+    }
+
+    private func perform(_ action: StreamFollower.Action) {
+        switch action {
+        case .ask: examine()
+        case .readAfter(let id):
+            if let position = follower.position { log.resume(at: position) }
+            readFeed(after: id)
+        case .apply(let id, let entry):
+            let purge = purge(in: entry)
+            applyHere(purge) { [unowned self] in
+                world.trace("\(name): purge \(purge.number) of the stream is applied")
+                purgeFloors.merge(purge.floors) { max($0, $1) }
+                perform(follower.applied(id))
+            }
+        case .skip: break
+        case .markEverythingStale(let reason):
+            world.trace("\(name): everything is marked as stale: \(reason)")
+            world.marks[reason, default: 0] += 1
+            isMarking = true
+            let floors = markFloors
+            guard !world.breaks(.neverMarks) else {
+                purgeFloors.merge(floors) { max($0, $1) }
+                isMarking = false
+                return
+            }
+            applyHere(ModelPurge(number: -1, what: .everythingStale, floors: [:])) { [unowned self] in
+                purgeFloors.merge(floors) { max($0, $1) }
+                isMarking = false
+                perform([])
+            }
+        case .remember(let position):
+            disk?.position = position
+            disk?.floors = purgeFloors
+        }
+    }
+
+    private func readFeed(after id: StreamID) {
+        guard feed.isOpen else { return }
+        let world = world
+        feed.sendBlocking(within: ModelNode.wait) {
+            $0.read(after: id, world, $1)
+        } then: {
+            [unowned self] entries, failure in
+            if failure == .disconnected { return }
+            guard let entries else { return feed.fail() }
+            let read = entries.map(entry)
+            remember(read)
+            underWay.settle(log)
+            perform(follower.read(read))
+        }
+    }
+
+    private func examine() {
+        askForState { [unowned self] state, _, floors in
+            log.examined(state)
+            markFloors = floors
+            let isFirst = follower.position == nil
+            if isFirst, !world.breaks(.beginsWithWhatItHas) { markIfStored() }
+            let actions = follower.examined(state)
+            // Who begins at the end has nothing from before.
+            if isFirst, !actions.contains(where: { if case .markEverythingStale = $0 { true } else { false } }) {
+                purgeFloors.merge(floors) { max($0, $1) }
+            }
+            perform(actions)
+        }
+    }
+
+    /// Clients were served before the first answer of the Redis.
+    private func markIfStored() {
+        outdateTransfers()
+        if !memory.isEmpty || disk?.stored.isEmpty == false { follower.disconnected() }
+    }
+
+    // MARK: purges of this node
+
+    /// RunningProxy.purge: first here, then for all.
+    func purge(_ purge: ModelPurge) {
+        let ticket = underWay.begin(purge)
+        applyHere(purge) { [unowned self] in
+            world.trace("\(name): purge \(purge.number) is applied where it began")
+            ownPurgeFloors.merge(purge.floors) { max($0, $1) }
+            world.after(world.microseconds(1...300), on: self) { [unowned self] in
+                announcements.append(ModelAnnouncement(purge: purge, ticket: ticket))
+                sendAnnouncements()
+            }
+        }
+    }
+
+    func sendAnnouncements() {
+        guard !isAnnouncing, link.isOpen, let first = announcements.first else { return }
+        lastNumber += 1
+        let entry = PurgeEntry(
+            node: name, number: lastNumber, issuedAt: world.seconds, purge: first.purge.bytes)!
+        isAnnouncing = true
+        let world = world
+        link.send(within: ModelNode.wait) { redis -> StreamID? in
+            let id = redis.add(entry.fields(hash: hash), world)
+            if id != nil { world.judge.isSent(first.purge) }
+            return id
+        } then: { [unowned self] reply, _ in
+            isAnnouncing = false
+            guard let id = reply ?? nil else { return }
+            announcements.removeFirst()
+            underWay.sent(first.ticket, as: id, log)
+            if feedIsComplete { underWay.settle(log) }
+            sendAnnouncements()
+        }
+    }
+
+    // MARK: the purge (Admin/Purge.swift)
+
+    /// On the thread for purges: transfers under way are outdated first, then the store is searched.
+    private func applyHere(_ purge: ModelPurge, _ then: @escaping () -> Void) {
+        let start = max(world.now, purgesDoneAt)
+        let searched = start + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
+        purgesDoneAt = searched + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
+        world.after(start - world.now, on: self) { [unowned self] in outdateTransfers() }
+        world.after(searched - world.now, on: self) { [unowned self] in remove(purge) }
+        world.after(purgesDoneAt - world.now, on: self) { then() }
+    }
+
+    private func remove(_ purge: ModelPurge) {
+        func left(_ stored: ModelStored) -> ModelStored? {
+            guard purge.concerns(stored.response.url) else { return stored }
+            return purge.what == .everythingStale ? ModelStored(stored.response, isOutdated: true) : nil
+        }
+        memory = memory.compactMapValues(left)
+        if let disk { disk.stored = disk.stored.compactMapValues(left) }
+    }
+
+    // MARK: records and purges
+
+    func isPurged(_ record: SharedRecord, _ key: ModelKey) -> Bool {
+        if world.breaks(.skipsPurgeLog) { return false }
+        if !world.breaks(.readsBehindOwnPurges), underWay.concerns({ $0.concerns(key.url) }) { return true }
+        return log.concerns(recordAt: record.position) { $0.concerns(key.url) }
+    }
+}

@@ -88,6 +88,7 @@ seed FuzzFleet record '1\000\310\000LLLL\020\021\022\023\024\025\026\027\030\031
 seed FuzzFleet purge '2version\0011\001node\001a\001number\0017\001at\0011700000000\001purge\001tag=x'
 seed FuzzFleet id '31700000000000-0'
 seed FuzzFleet position '41700000000000-0 run'
+seed FuzzFleet question '6 node=a at=1700000000000-0%%20run client=10.1.2.3 user=x%%20y scheme=Basic group=g only=store'
 seed FuzzFleet report '5node=a run=1f release=0.1.0 started=1700000000 said=1700000005000 number=2 requests=17 later=x'
 
 for target in "$@"; do

@@ -62,7 +62,26 @@ private func checkReport(_ bytes: [UInt8]) {
     } catch { precondition(error != .wrongCode && error != .notAReport, "the code is right") }
 }
 
-/// The first byte says what the rest is: a record, a record whose code is put right, the fields of a purge, an id, the report of a node, or a position.
+/// What a node says that asks, with the code that belongs to it; and what it says of its answer.
+private func checkQuestion(_ bytes: [UInt8]) {
+    if let verdict = PeerVerdict(bytes) {
+        precondition(PeerVerdict(verdict.text.utf8) == verdict, "written again it differs")
+    }
+    do throws(PeerObjection) { _ = try PeerQuestion.decode(bytes, hash: hash) } catch {}
+    let digits = Array("0123456789abcdef".utf8)
+    let code = hash.code(Array("peer\0".utf8) + bytes).prefix(16).flatMap {
+        [digits[Int($0 >> 4)], digits[Int($0 & 15)]]
+    }
+    do throws(PeerObjection) {
+        let question = try PeerQuestion.decode(Array("1 ".utf8) + code + bytes, hash: hash)
+        guard let value = question.encoded(hash: hash) else { return }
+        let again = try PeerQuestion.decode(value, hash: hash)
+        precondition(again == question, "written again it differs")
+    } catch { precondition(error == .malformed, "the code is right") }
+}
+
+/// The first byte says what the rest is: a record, a record whose code is put right, the fields of a purge, an id, the report of a node, what a node asks, or
+/// a position.
 @_cdecl("FuzzFleet_main")
 public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     unsafe fuzz(count, arguments) { start, count in
@@ -75,6 +94,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         case 0x32: checkPurge(rest)
         case 0x33: if let id = StreamID(rest) { precondition(id.text == rest, "written again it differs") }
         case 0x35: checkReport(rest)
+        case 0x36: checkQuestion(rest)
         default:
             if let position = StreamPosition(rest) { precondition(position.bytes == rest, "written again it differs") }
         }

@@ -61,8 +61,6 @@ final class Exchange: FetchListener {
         var diskAttempts = 0
     }
 
-    /// A node that asks knows already that the origin is being asked.
-    var hasToldPeer = false
     let stream: ClientStream
     let worker: Worker
     let snapshot: Snapshot
@@ -104,6 +102,8 @@ final class Exchange: FetchListener {
     var isAnswered = false
     /// The client may be waiting for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
     var awaitsContinue: Bool
+    /// The node of the fleet that asks knows that the origin is being asked.
+    var hasToldPeer = false
 
     init(stream: ClientStream, request: OwnedRequest, absent: StorageKey? = nil) {
         self.stream = stream

@@ -163,27 +163,29 @@ extension Fetch {
 
     // MARK: its head
 
-    /// Takes the head of the node that is asked. Returns the response without what is meant for this node alone; nil if it is none.
+    enum PeerHead {
+        /// Without what is meant for this node alone.
+        case response(ReceivedResponse)
+        /// An interim head that says no more than that there will be an answer.
+        case working
+        case none(PeerResult)
+    }
+
+    /// Takes the head of the node that is asked.
     func takeFromPeer(_ response: ReceivedResponse) -> PeerHead {
+        // That node puts its line before those of the origin.
         let verdict = response.fields.value(ofSpelling: PeerQuestion.fieldName).flatMap { PeerVerdict($0) }
         guard response.status >= 200 else {
             guard verdict == .working else { return .response(response) }
             return quest?.isWorking() == true ? .working : .response(response.withoutPeerRemarks)
         }
         switch verdict {
-        case .hit, .fetched, .passed:
-            quest?.answered(verdict ?? .fetched)
-            if verdict == .passed, response.status == 200 { notePassing() }
-            return .response(response.withoutPeerRemarks)
-        case .refused(let objection): return .none(.refused(objection))
-        case .working, nil: return .none(.broken)
+        case .hit?, .fetched?, .passed?: break
+        case .refused(let objection)?: return .none(.refused(objection))
+        case .working?, nil: return .none(.broken)
         }
-    }
-
-    enum PeerHead {
-        case response(ReceivedResponse)
-        /// An interim head that says no more than that there will be an answer.
-        case working
-        case none(PeerResult)
+        if let verdict { quest?.answered(verdict) }
+        if verdict == .passed, response.status == 200 { notePassing() }
+        return .response(response.withoutPeerRemarks)
     }
 }

@@ -13,9 +13,8 @@ for name in "$@"; do
     esac
     names=$names${names:+,}$kind:$name
 done
-key="-config /dev/null -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
 make() {
-    said=$(openssl req -x509 $key "$@" 2>&1) || { echo "$said" >&2; exit 1; }
+    said=$(openssl req -x509 -config /dev/null -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "$@" 2>&1) || { echo "$said" >&2; exit 1; }
 }
 umask 077
 test -e fleet-ca.pem || make -days 3650 -subj "/CN=Larder fleet" -addext basicConstraints=critical,CA:TRUE \

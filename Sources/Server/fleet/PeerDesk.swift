@@ -245,7 +245,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
     case late
     /// Its connection ended before an answer, or its answer is none of this protocol.
     case broken
-    /// Nobody waits for an answer any more.
+    /// Nobody waits for an answer any more, or this node has too many connections to it already.
     case abandoned
 
     /// Whether the node itself failed.

@@ -38,7 +38,7 @@ extension Fetch {
                 link = .waiting(request)
                 waitForConnection()
                 return true
-            case .refused(let refusal): quest?.settle(.unreachable(refusal.refusal.name))
+            case .refused(let refusal): quest?.settle(PeerResult(notConnected: refusal.refusal))
             }
         }
         if let quest, quest.isKept { request.isOwnedElsewhere = false }
@@ -95,7 +95,7 @@ extension Fetch {
     /// The node that is asked could not be connected to. Returns false if none was.
     func peerIsUnreachable(_ refusal: Refusal) -> Bool {
         guard isAskingPeer else { return false }
-        quest?.settle(.unreachable(refusal.name))
+        quest?.settle(PeerResult(notConnected: refusal))
         link = .none
         turn { acquire(mayReuse: retrieval.mayReuseConnection) }
         return true
@@ -111,9 +111,11 @@ extension Fetch {
                 quest.hedge(stream, of: self)
                 feed(.routeFailed)
             case .waiting(let streamRequest):
+                // That all connections are in use is no failure of the node.
+                let result: PeerResult = streamRequest.isQueued ? .abandoned : .late
                 streamRequest.cancel()
                 link = .none
-                quest.settle(.late)
+                quest.settle(result)
                 acquire(mayReuse: retrieval.mayReuseConnection)
             case .lent, .none: break
             }
@@ -187,5 +189,12 @@ extension Fetch {
         if let verdict { quest?.answered(verdict) }
         if verdict == .passed, response.status == 200 { notePassing() }
         return .response(response.withoutPeerRemarks)
+    }
+}
+
+extension PeerResult {
+    /// Where no connection could be had.
+    fileprivate init(notConnected refusal: Refusal) {
+        self = refusal == .originQueueFull ? .abandoned : .unreachable(refusal.name)
     }
 }

@@ -395,7 +395,7 @@ extension Fetch {
                     wait(terms.firstByte)
                     return true
                 case .none(let result):
-                    incoming.persists = false
+                    unsafe skipAnswer(response, rest)
                     peerFailed(result)
                     return false
                 }
@@ -494,6 +494,15 @@ extension Fetch {
         Diagnostics.debug(.requests, "\(request.origin) wants no requests for \(pause.components.seconds) s")
         let time = worker.loop.now.sinceStart
         worker.shared.originPauses.withLock { $0.pause(request.origin.endpoint, for: pause, now: time) }
+    }
+
+    /// Reads over an answer that is none. Its connection can be used again if that was all of it.
+    private func skipAnswer(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
+        incoming.persists = false
+        guard let length = try? response.bodyLength(to: request.method) else { return }
+        incoming.body = BodyReader(length, limits: snapshot.limits)
+        notePersistence(of: response)
+        unsafe skipBody(rest)
     }
 
     /// Reads over a body that nobody needs, as far as it has come. The connection can be reused if that is all of it.

@@ -163,6 +163,7 @@ final class PeerStandby: OriginStreamOwner {
             switch unsafe stream.read(into: buffer) {
             case .bytes(let count):
                 unsafe received.append(contentsOf: buffer[..<count])
+                dropInterimHeads()
                 // A complete head: what it says is judged like that of any answer.
                 if hasHead || received.count > PeerStandby.bytesMax { return fetch.standbyAnswers() }
                 guard stream.mustBeDrained else { return }
@@ -172,9 +173,17 @@ final class PeerStandby: OriginStreamOwner {
         }
     }
 
-    private var hasHead: Bool {
+    /// That the node fetches the response is no answer: the origin is being asked already.
+    private func dropInterimHeads() {
+        while received.starts(with: "HTTP/1.1 1".utf8), let end = headEnd { received.removeFirst(end) }
+    }
+
+    private var hasHead: Bool { headEnd != nil }
+
+    /// Behind the empty line of the first head. Nil: it is incomplete.
+    private var headEnd: Int? {
         let end = Array("\r\n\r\n".utf8)
-        return received.indices.contains { received[$0...].starts(with: end) }
+        return received.indices.first { received[$0...].starts(with: end) }.map { $0 + end.count }
     }
 
     func close() { stream.finish(.close) }

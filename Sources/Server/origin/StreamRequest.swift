@@ -53,6 +53,9 @@ final class StreamRequest: TimedObject {
 
     var goal: OpeningGoal { key.goal }
 
+    /// Whether no connection is being opened for it: it waits until one is free.
+    var isQueued: Bool { if case .queued = state { true } else { false } }
+
     // MARK: the states
 
     func becomeQueued(in pool: OriginPool, on loop: EventLoop) {

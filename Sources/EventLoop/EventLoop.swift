@@ -113,11 +113,13 @@ import Glibc
     /// The time since 1970 (UTC) in 1/1024 s, in steps of a scheduler tick, read at most once in a turn.
     package var wallTicks: Int64 { fixedPoint(wallClock) }
 
+    /// Milliseconds since 1970 (UTC), from the clock of `wallTicks`.
+    package var wallMilliseconds: Int64 { Int64(wallClock.tv_sec) &* 1000 &+ Int64(wallClock.tv_nsec / 1_000_000) }
+
     /// Microseconds since 1970 (UTC), read at most once in a turn. Exact, which costs more than `wallTicks`.
     package var wallMicroseconds: Int64 {
         if let time = microsecondsOfTurn { return time }
-        let clock = readClock(CLOCK_REALTIME)
-        let time = Int64(clock.tv_sec) &* 1_000_000 &+ Int64(clock.tv_nsec / 1000)
+        let time = readWallMicroseconds()
         if isRunning { microsecondsOfTurn = time }
         return time
     }
@@ -138,6 +140,12 @@ import Glibc
 
 /// The time since 1970 (UTC) in 1/1024 s, from the clock that loops read. For threads without a loop.
 package func readWallTicks() -> Int64 { fixedPoint(readClock(CLOCK_REALTIME_COARSE)) }
+
+/// Microseconds since 1970 (UTC). For threads without a loop.
+package func readWallMicroseconds() -> Int64 {
+    let time = readClock(CLOCK_REALTIME)
+    return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec / 1000)
+}
 
 /// Converts nanoseconds to 1/1024 s. 1024 / 10⁹ is 1,125,899.9 / 2⁴⁰, so a multiplication and a shift replace a division.
 private func fixedPoint(_ time: timespec) -> Int64 {

@@ -356,7 +356,7 @@ struct FleetRateTests {
 @Suite("A fleet: log-ins", .enabled(if: Fleet.isInstalled, "packages curl, redis-server"))
 struct FleetAttemptTests {
     /// ann's password is sesame, for Basic and for Digest.
-    private static func with(_ body: (Fleet) async throws -> Void) async throws {
+    private static func with(lifetime: String = "5m", _ body: (Fleet) async throws -> Void) async throws {
         try await Workplace.with { place in
             let word = try place.write("word", "sesame\n".utf8)
             for words in [[place.path("users"), "ann"], ["--digest", place.path("digests"), "ann"]] {
@@ -366,7 +366,7 @@ struct FleetAttemptTests {
             var plan = Fleet.Plan()
             plan.access = """
                 access:
-                  authentication: { basic: { users: \(place.path("users")) }, digest: { users: \(place.path("digests")) } }
+                  authentication: { basic: { users: \(place.path("users")) }, digest: { users: \(place.path("digests")), nonce_lifetime: \(lifetime) } }
                   rules: [ allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ], user: [ ann ] } ]
                 """
             let redis = try await RedisServer.start(in: place)
@@ -374,9 +374,18 @@ struct FleetAttemptTests {
         }
     }
 
-    @Test func `a nonce of one node is valid on another, and no digest is accepted twice`() async throws {
-        try await Self.with { fleet in
-            let challenge = try await fleet.place.curl(fleet.url("/100/n"), through: fleet.nodes[0])
+    /// What a client does with one challenge of the first node.
+    private struct Client {
+        let fleet: Fleet
+        let url: String
+        let realm: String
+        let nonce: String
+        let opaque: String
+
+        init(_ fleet: Fleet) async throws {
+            self.fleet = fleet
+            url = fleet.url("/100/n")
+            let challenge = try await fleet.place.curl(url, through: fleet.nodes[0])
             #expect(challenge.status == 407, "\(challenge)")
             let line = try #require(
                 challenge.heads.split(separator: "\r\n").first {
@@ -386,19 +395,43 @@ struct FleetAttemptTests {
                 let start = try #require(line.firstRange(of: "\(name)=\""), "\(line)")
                 return String(line[start.upperBound...].prefix { $0 != "\"" })
             }
-            let (realm, nonce, opaque) = (try value("realm"), try value("nonce"), try value("opaque"))
+            (realm, nonce, opaque) = (try value("realm"), try value("nonce"), try value("opaque"))
+        }
+
+        func ask(_ index: Int, count: Int) async throws -> Workplace.Reply {
             func hash(_ text: String) -> String {
                 Digest.sha256(Array(text.utf8)).map { String(format: "%02x", $0) }.joined()
             }
-            let url = fleet.url("/100/n")
-            func ask(_ index: Int, count: Int, password: String = "sesame") async throws -> Workplace.Reply {
-                let nc = String(format: "%08x", count)
-                let proof = hash(
-                    "\(hash("ann:\(realm):\(password)")):\(nonce):\(nc):abc:auth:\(hash("GET:\(url)"))")
-                let credentials =
-                    "Digest username=\"ann\", realm=\"\(realm)\", nonce=\"\(nonce)\", uri=\"\(url)\", algorithm=SHA-256, qop=auth, nc=\(nc), cnonce=\"abc\", response=\"\(proof)\", opaque=\"\(opaque)\""
-                return try await fleet.place.curl(
-                    "-H", "Proxy-Authorization: \(credentials)", url, through: fleet.nodes[index])
+            let nc = String(format: "%08x", count)
+            let proof = hash("\(hash("ann:\(realm):sesame")):\(nonce):\(nc):abc:auth:\(hash("GET:\(url)"))")
+            let credentials =
+                "Digest username=\"ann\", realm=\"\(realm)\", nonce=\"\(nonce)\", uri=\"\(url)\", algorithm=SHA-256, qop=auth, nc=\(nc), cnonce=\"abc\", response=\"\(proof)\", opaque=\"\(opaque)\""
+            return try await fleet.place.curl(
+                "-H", "Proxy-Authorization: \(credentials)", url, through: fleet.nodes[index])
+        }
+    }
+
+    @Test func `a nonce is valid on no node any longer when its lifetime is over`() async throws {
+        // The shortest that there is.
+        try await Self.with(lifetime: "10s") { fleet in
+            let client = try await Client(fleet)
+            // A count is used once: a digest that is used again is stale as well.
+            var count = 0
+            for index in [0, 1] {
+                try await eventually("the nonce is stale", within: .seconds(60)) {
+                    count += 1
+                    let reply = try await client.ask(index, count: count)
+                    return reply.status == 407 && reply.heads.contains("stale=true")
+                }
+            }
+        }
+    }
+
+    @Test func `a nonce of one node is valid on another, and no digest is accepted twice`() async throws {
+        try await Self.with { fleet in
+            let client = try await Client(fleet)
+            func ask(_ index: Int, count: Int) async throws -> Workplace.Reply {
+                try await client.ask(index, count: count)
             }
             let other = try await ask(1, count: 1)
             #expect(other.status == 200, "\(other)")

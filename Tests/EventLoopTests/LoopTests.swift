@@ -88,6 +88,8 @@ struct LoopTests {
         #expect(abs(loop.wallSeconds - Int64(time(nil))) <= 1)
         #expect(abs(loop.wallTicks - loop.wallMicroseconds * 1024 / 1_000_000) <= 1024)
         #expect(abs(readWallTicks() - loop.wallTicks) <= 1024)
+        #expect(abs(loop.wallMilliseconds - loop.wallMicroseconds / 1000) <= 1000)
+        #expect(abs(readWallMicroseconds() - loop.wallMicroseconds) <= 1_000_000)
     }
 }
 

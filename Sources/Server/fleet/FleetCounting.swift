@@ -295,7 +295,7 @@ final class FleetCounting {
         untold = []
     }
 
-    var wallMilliseconds: UInt64 { UInt64(max(0, loop.wallTicks)) * 1000 >> 10 }
+    var wallMilliseconds: UInt64 { UInt64(max(0, loop.wallMilliseconds)) }
 
     // MARK: listening
 

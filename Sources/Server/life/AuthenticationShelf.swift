@@ -36,7 +36,7 @@ package final class AuthenticationShelf: Sendable {
         let tools = AuthenticationTools(
             hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: key),
             clockOffset: {
-                .microseconds(readWallTicks() * 1_000_000 >> 10) - MonotonicTime.read().sinceStart
+                .microseconds(readWallMicroseconds()) - MonotonicTime.read().sinceStart
             }, random: { UInt64.random(in: .min ... .max) })
         state.withLock { state in
             state.tools = tools

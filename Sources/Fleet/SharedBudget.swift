@@ -7,6 +7,8 @@
 /// A reset begins a new generation. The latest one counts, and parts of earlier ones count no more.
 package struct SharedBudget: Sendable, Equatable {
     private let node: String
+    /// When this run of the node began to use the budget, in milliseconds since 1970.
+    private let beganAt: UInt64
     package private(set) var generation: UInt64 = 0
     /// Of the other nodes, in the present generation.
     private var parts: [String: UInt64] = [:]
@@ -15,8 +17,13 @@ package struct SharedBudget: Sendable, Equatable {
     /// More are not remembered.
     package static let partsMax = 1_000
 
-    /// - Parameter node: the name of this node.
-    package init(node: String) { self.node = node }
+    /// - Parameters:
+    ///   - node: the name of this node.
+    ///   - beganAt: when this run of the node began to use the budget, in milliseconds since 1970.
+    package init(node: String, beganAt: UInt64) {
+        self.node = node
+        self.beganAt = beganAt
+    }
 
     /// What the other nodes have used, as far as it is known.
     package var usedByOthers: UInt64 { parts.values.reduce(0, SharedBudget.sum) }
@@ -60,7 +67,9 @@ package struct SharedBudget: Sendable, Equatable {
         if latest > generation {
             // Before the first reading the generation of what was restored is not known: it is that of the part that the earlier run has written.
             let isOfLatest = !hasRead && before?.generation == latest
-            if !isOfLatest { outcome.forgets = hasRead || generation > 0 ? own : min(own, restored) }
+            // A reset from before this run concerns only what was restored.
+            let isOfThisRun = hasRead || generation > 0 || latest >= beganAt
+            if !isOfLatest { outcome.forgets = isOfThisRun ? own : min(own, restored) }
             generation = latest
             parts = [:]
         }

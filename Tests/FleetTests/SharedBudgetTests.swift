@@ -16,6 +16,8 @@ import Testing
         var carries: UInt64 = 0
         var writes: [String: UsePart] = [:]
         var writesReset = false
+        /// When the run began.
+        var beganAt: UInt64 = 1_000
     }
 
     /// The first reading of a node that has the name `a`.
@@ -45,6 +47,10 @@ import Testing
             reading: .init(resetAt: 50, parts: ["a": part(10), "b": part(9)]), own: 13, restored: 10, others: 0,
             forgets: 10, writes: ["a": part(3, 50)]),
         Row(
+            testDescription: "a reset since the node began, before it could read: all that it has used is over",
+            reading: .init(resetAt: 50, parts: ["b": part(9)]), own: 13, restored: 10, others: 0, forgets: 13,
+            beganAt: 40),
+        Row(
             testDescription: "a reset that the earlier run knew of",
             reading: .init(resetAt: 50, parts: ["a": part(10, 50), "b": part(9, 50), "c": part(4)]), own: 11,
             restored: 10, others: 9, writes: ["a": part(11, 50)]),
@@ -54,7 +60,7 @@ import Testing
     ]
 
     @Test(arguments: firstReadings) func `what a node makes of its first reading`(_ row: Row) {
-        var budget = SharedBudget(node: "a")
+        var budget = SharedBudget(node: "a", beganAt: row.beganAt)
         let outcome = budget.merge(row.reading, own: row.own, restored: row.restored)
         #expect(outcome.forgets == row.forgets && outcome.carries == row.carries)
         #expect(outcome.writes == row.writes && outcome.writesReset == row.writesReset)
@@ -62,7 +68,7 @@ import Testing
     }
 
     @Test func `an emptied Redis gets back all that a node knows, also of nodes that are gone`() {
-        var budget = SharedBudget(node: "a")
+        var budget = SharedBudget(node: "a", beganAt: 0)
         _ = budget.merge(.init(parts: ["b": Self.part(7), "c": Self.part(8)]), own: 5, restored: 0)
         let outcome = budget.merge(.init(), own: 6, restored: 0)
         #expect(outcome.writes == ["a": Self.part(6), "b": Self.part(7), "c": Self.part(8)])
@@ -73,7 +79,7 @@ import Testing
     }
 
     @Test func `an exchange that is repeated counts nothing twice`() {
-        var budget = SharedBudget(node: "a")
+        var budget = SharedBudget(node: "a", beganAt: 0)
         let reading = SharedBudget.Reading(parts: ["a": Self.part(5), "b": Self.part(7)])
         _ = budget.merge(reading, own: 5, restored: 5)
         for _ in 0..<3 {
@@ -83,8 +89,8 @@ import Testing
     }
 
     @Test func `a reset on this node begins a generation, which the others take over`() {
-        var here = SharedBudget(node: "a")
-        var there = SharedBudget(node: "b")
+        var here = SharedBudget(node: "a", beganAt: 0)
+        var there = SharedBudget(node: "b", beganAt: 0)
         _ = here.merge(.init(parts: ["b": Self.part(7)]), own: 5, restored: 0)
         _ = there.merge(.init(parts: ["a": Self.part(5)]), own: 7, restored: 0)
         here.reset(at: 100)
@@ -98,7 +104,7 @@ import Testing
     }
 
     @Test func `a reset whose clock is behind is a reset nevertheless`() {
-        var budget = SharedBudget(node: "a")
+        var budget = SharedBudget(node: "a", beganAt: 0)
         _ = budget.merge(.init(resetAt: 100), own: 0, restored: 0)
         budget.reset(at: 40)
         #expect(budget.generation == 101)

@@ -84,7 +84,7 @@ extension FleetCounting {
     private func begin(_ entry: Entry, _ windowEnd: Int64, _ now: MonotonicTime) {
         entry.budget = BudgetState(
             windowEnd: windowEnd, key: SharedKeys.budget(entry.name, windowEnd: windowEnd, hash: terms.hash),
-            shared: SharedBudget(node: terms.node), since: now)
+            shared: SharedBudget(node: terms.node, beganAt: wallMilliseconds), since: now)
     }
 
     private func merge(_ fields: [RedisReply], _ entry: Entry, _ key: [UInt8]) {

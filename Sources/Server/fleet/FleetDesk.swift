@@ -11,6 +11,7 @@ package final class FleetDesk: Sendable {
     private let terms: FleetTerms
     private let zones: Zones
     private let figures = Locked(FleetFigures())
+    private let readGate = ReadGate()
     private let state = Locked(State())
     /// The nodes that are asked for what they own. Nil: the nodes do not ask each other.
     let peers: PeerDesk?
@@ -50,13 +51,14 @@ package final class FleetDesk: Sendable {
         let started = Locked<Result<(Inbox, FleetNodeReference), StartFailure>?>(nil)
         let signal = CountingSemaphore()
         let (terms, zones, figures, peers, purgesUnderWay) = (terms, zones, figures, peers, purgesUnderWay)
+        let readGate = readGate
         let kept = zones.rememberedPosition
         let thread = OwnedThread(
             try startThread(name: "larder-fleet") {
                 do {
                     let node = try FleetNode(
                         terms, zones: zones, effects: effects, counted: counted, position: kept.position,
-                        figures: figures, dns: dns, peers: peers, purgesUnderWay, isOwn: isOwn)
+                        figures: figures, readGate: readGate, dns: dns, peers: peers, purgesUnderWay, isOwn: isOwn)
                     // What was stored by an earlier run may have been purged since.
                     if kept.position == nil, kept.hasResponses { node.follower.disconnected() }
                     started.withLock { $0 = .success((node.loop.inbox, FleetNodeReference(node))) }
@@ -111,6 +113,10 @@ package final class FleetDesk: Sendable {
     func read(
         _ key: StorageKey, _ keyBytes: [UInt8], of zone: Zone, asked: MonotonicTime, wake: Wake
     ) -> Bool {
+        guard readGate.isOpen(asked) else {
+            figures.withLock { $0.unasked += 1 }
+            return false
+        }
         let question = SharedQuestion(
             zone: zone.name, tier: zone.tier, key: key, keyBytes: keyBytes, asked: asked,
             invalidations: zone.tier.invalidations, wake: wake)

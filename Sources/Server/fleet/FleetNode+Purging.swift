@@ -125,6 +125,7 @@ extension FleetNode {
                 return fillLog(after: last.id)
             }
             feedIsComplete = true
+            readGate.open()
             settlePurges()
             feed.isOfUse()
             figures.withLock {
@@ -206,6 +207,7 @@ extension FleetNode {
             onPurgeThread({ [effects] in effects.markEverythingStale() }) { node, isDurable in
                 node.note(isDurable)
                 node.isMarking = false
+                node.readGate.open()
                 node.perform([])
             }
         case .remember(let position):

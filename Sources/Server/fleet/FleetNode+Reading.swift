@@ -31,12 +31,12 @@ extension FleetNode {
             reads[name]?.append(question.wake)
             return
         }
-        guard link.isOpen, isTrustworthy, !removals.contains(name), !hasChanged(question),
-            let wait = timeLeft(question),
-            let permit = circuit.permit(now: loop.now.nanoseconds)
-        else {
-            figures.withLock { $0.unasked += 1 }
-            return question.wake()
+        guard !removals.contains(name), !hasChanged(question), let wait = timeLeft(question) else {
+            return turnAway(question)
+        }
+        guard link.isOpen, isTrustworthy, let permit = circuit.permit(now: loop.now.nanoseconds) else {
+            readGate.close(loop.now)
+            return turnAway(question)
         }
         reads[name] = [question.wake]
         link.send([redisWord("HGETALL"), name], within: wait) { [unowned self] result in
@@ -44,6 +44,11 @@ extension FleetNode {
             guard case .success(let reply) = result else { return end(name, found: 0) }
             found(records(in: reply, question), question, name)
         }
+    }
+
+    private func turnAway(_ question: SharedQuestion) {
+        figures.withLock { $0.unasked += 1 }
+        question.wake()
     }
 
     private func hasChanged(_ question: SharedQuestion) -> Bool {

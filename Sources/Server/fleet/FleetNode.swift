@@ -20,6 +20,7 @@ final class FleetNode {
     private var clock: Timer!
 
     // Reads (FleetNode+Reading.swift)
+    let readGate: ReadGate
     var circuit = Circuit()
     var reads: [[UInt8]: [Wake]] = [:]
 
@@ -87,7 +88,7 @@ final class FleetNode {
 
     init(
         _ terms: FleetTerms, zones: Zones, effects: FleetEffects, counted: CountedTogether, position: StreamPosition?,
-        figures: Locked<FleetFigures>, dns: Resolver.Options, peers: PeerDesk?,
+        figures: Locked<FleetFigures>, readGate: ReadGate, dns: Resolver.Options, peers: PeerDesk?,
         _ purgesUnderWay: Locked<PurgesUnderWay<PurgeMatcher>>,
         isOwn: @escaping @Sendable (IPAddress, UInt16) -> Bool
     ) throws {
@@ -98,6 +99,7 @@ final class FleetNode {
         self.zones = zones
         self.effects = effects
         self.figures = figures
+        self.readGate = readGate
         loop = try EventLoop()
         resolver = try Resolver(loop: loop, options: dns)
         link = RedisLink(terms, loop: loop, resolver: resolver)
@@ -170,6 +172,7 @@ final class FleetNode {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
         link.isOfUse()
+        readGate.open()
         counting.linkOpened()
         // The others may need a moment to come back.
         for name in sightings.keys { sightings[name]?.since = loop.now }

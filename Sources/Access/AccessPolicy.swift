@@ -60,8 +60,9 @@ package final class AccessPolicy: Sendable, Equatable {
     package func decide(_ request: AccessRequest, address: IPAddress?) -> Verdict {
         if awaitsServerName(request, address: request.destination.address ?? address) { return .needsServerName }
         if let address = request.destination.address ?? address {
-            if let denial = mayDial(request, address: address) { return .deny(denial) }
-            return .allow(rule: matchingRule(request, address: address)?.number)
+            let position = matchingRule(request, address: address)
+            if let denial = denial(by: position, request, address: address) { return .deny(denial) }
+            return .allow(rule: position.map { rules[$0].number })
         }
         return decideByName(request)
     }
@@ -71,8 +72,16 @@ package final class AccessPolicy: Sendable, Equatable {
     /// An allow rule that names an address opens it even if it is private, and one that names a port opens that port to
     /// CONNECT, unless a deny rule before it matches. The position among allow rules does not matter.
     package func mayDial(_ request: AccessRequest, address: IPAddress) -> Denial? {
-        if let rule = matchingRule(request, address: address) {
-            if let denial = denial(by: rule, request, address: address) { return denial }
+        denial(by: matchingRule(request, address: address), request, address: address)
+    }
+
+    /// - Parameter position: of the rule that matches. Nil: none does.
+    private func denial(by position: Int?, _ request: AccessRequest, address: IPAddress) -> Denial? {
+        if let position {
+            // Usually the rule allows, and is not copied.
+            if !rules[position].isAllow, let denial = denial(by: rules[position], request, address: address) {
+                return denial
+            }
         } else if settings.defaultEffect == .deny {
             return noRuleDenial(request, address: address)
         }
@@ -95,8 +104,8 @@ package final class AccessPolicy: Sendable, Equatable {
 
     // MARK: - The rules
 
-    private func matchingRule(_ request: AccessRequest, address: IPAddress) -> AccessRule? {
-        firstRule(for: request, address: address) { $0.holds(request, address: address) == true }.map { rules[$0] }
+    private func matchingRule(_ request: AccessRequest, address: IPAddress) -> Int? {
+        firstRule(for: request, address: address) { $0.holds(request, address: address) == true }
     }
 
     /// The position of the first rule that decides and passes the test, among those that may concern the request.
@@ -186,23 +195,22 @@ package final class AccessPolicy: Sendable, Equatable {
     // MARK: - Denials
 
     private func denial(by rule: AccessRule, _ request: AccessRequest, address: IPAddress?) -> Denial? {
-        var text = "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)"
-        var page: String?
+        if rule.isAllow { return nil }
+        let what = "\(request.methodText) to \(request.host):\(request.port)"
         switch rule.effect {
         case .allow: return nil
-        case .deny(let reason): text = reason ?? text
-        case .redirect(let url):
-            text += "; see \(url)"
-            page = url
         case .authenticate:
             return Denial(
-                rule: rule.number, reason: .notAuthenticated,
-                text: "rule \(rule.number) asks who sends \(request.methodText) to \(request.host):\(request.port)",
+                rule: rule.number, reason: .notAuthenticated, text: "rule \(rule.number) asks who sends \(what)",
                 asksForCredentials: true)
+        case .deny(let reason): return denial(reason ?? "rule \(rule.number) denies \(what)", page: nil)
+        case .redirect(let url): return denial("rule \(rule.number) denies \(what); see \(url)", page: url)
         }
-        return Denial(
-            rule: rule.number, reason: .rule, text: text, page: page,
-            shortfall: shortfall(of: request, address: address, deniedBy: rule.number, toldTo: .client))
+        func denial(_ text: String, page: String?) -> Denial {
+            Denial(
+                rule: rule.number, reason: .rule, text: text, page: page,
+                shortfall: shortfall(of: request, address: address, deniedBy: rule.number, toldTo: .client))
+        }
     }
 
     private func noRuleDenial(_ request: AccessRequest, address: IPAddress?) -> Denial {

@@ -46,10 +46,12 @@ package struct AccessRule: Sendable, Equatable {
         self.line = line
     }
 
-    package var isAllow: Bool { effect == .allow }
+    // Patterns, because comparing two effects compares their texts.
+    package var isAllow: Bool { if case .allow = effect { true } else { false } }
+    private var asksForCredentials: Bool { if case .authenticate = effect { true } else { false } }
 
     /// Whether the rule may hold for requests with this identity.
-    func concerns(_ identity: Identity?) -> Bool { effect != .authenticate || identity == nil }
+    func concerns(_ identity: Identity?) -> Bool { !asksForCredentials || identity == nil }
 }
 
 extension AccessRule {
@@ -65,8 +67,13 @@ extension AccessRule {
     /// - Returns: nil if the answer depends on an address that is not known yet.
     func holds(_ request: AccessRequest, address: IPAddress?) -> Bool? {
         guard concerns(request.identity) else { return false }
-        var conditions = effect == .authenticate && request.isTunnel ? outside : conditions
-        if effect == .authenticate, request.isTunnel { conditions.serverNames = [] }
+        guard asksForCredentials, request.isTunnel else { return holds(conditions, request, address: address) }
+        var conditions = outside
+        conditions.serverNames = []
+        return holds(conditions, request, address: address)
+    }
+
+    private func holds(_ conditions: Conditions, _ request: AccessRequest, address: IPAddress?) -> Bool? {
         let holds = conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
         guard !isAllow, holds == false, conditions.concernAddresses, let embedded = address?.embedded else {
             return holds

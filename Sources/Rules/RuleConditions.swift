@@ -147,7 +147,8 @@ extension RuleConditions {
     package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {
         guard holdForRequest(request, paths: reading) else { return false }
         if !namesAddresses { return true }
-        return address.map(names)
+        guard let address else { return nil }
+        return names(address)
     }
 
     /// - Parameter type: the value of the response's `Content-Type`. Nil if it has none, or if there is no response yet.

@@ -158,7 +158,9 @@ def costs(base):
     own = free_port()
     # All keys belong to the second node.
     asker = Node("asker", redis=redis, own=free_port(), peers=[own])
-    owner = Node("owner", redis=redis, own=own, peers=[own])
+    # Its memory is full when it is measured, as that of a node is that has run for a while.
+    full = Node("full", memory="64MiB", redis=redis, own=free_port(), peers=[own])
+    owner = Node("owner", memory="1GiB", redis=redis, own=own, peers=[own])
     writer = Node("writer", redis=redis)
     reader = Node("reader", redis=redis)
     print("| row | CPU of the node, µs | of the other node, µs | median, µs | p99, µs | as expected |\n|---|--:|--:|--:|--:|--:|")
@@ -179,11 +181,14 @@ def costs(base):
     size = 64 << 10
     # Redis takes nothing of them, so that they come from the owner.
     redis.child.send_signal(signal.SIGSTOP)
+    time.sleep(1)
     kept = [f"{base}/{size}/peer/{i}" for i in range(count)]
     for url in kept: owner.get(url)
     time.sleep(2)
     row("hit of another node, 64 KiB", asker, kept, "detail=peer-hit", [owner])
     row("the same again, from memory", asker, kept, "; hit", [owner])
+    for i in range(1500): full.get(f"{base}/{size}/fill/{i}")
+    row("hit of another node, 64 KiB, memory full", full, kept, "detail=peer-hit", [owner])
     redis.child.send_signal(signal.SIGCONT)
 
 

@@ -3,10 +3,17 @@ import FuzzSupport
 
 /// No hash, but as long as one.
 private struct SumHash: FleetHash {
-    func code(_ bytes: [UInt8]) -> [UInt8] {
-        let sum = bytes.reduce(UInt64(bytes.count)) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    func code(_ beginning: [UInt8], _ rest: borrowing Span<UInt8>) -> [UInt8] {
+        var sum = UInt64(beginning.count + rest.count)
+        func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        beginning.forEach(add)
+        for index in rest.indices { add(rest[index]) }
         return (0..<32).map { UInt8(truncatingIfNeeded: sum >> UInt64($0 % 8 * 8)) }
     }
+}
+
+extension FleetHash {
+    fileprivate func code(_ bytes: [UInt8]) -> [UInt8] { code([], bytes.span) }
 }
 
 private let hash = SumHash()
@@ -64,8 +71,8 @@ private func checkReport(_ bytes: [UInt8]) {
 
 /// What a node says that asks, with the code that belongs to it; and what it says of its answer.
 private func checkQuestion(_ bytes: [UInt8]) {
-    if let verdict = PeerVerdict(bytes) {
-        precondition(PeerVerdict(verdict.text.utf8) == verdict, "written again it differs")
+    if let verdict = PeerVerdict(bytes[...]) {
+        precondition(PeerVerdict(Array(verdict.text.utf8)[...]) == verdict, "written again it differs")
     }
     do throws(PeerObjection) { _ = try PeerQuestion.decode(bytes, hash: hash) } catch {}
     let digits = Array("0123456789abcdef".utf8)

@@ -1,7 +1,9 @@
 /// HMAC-SHA256 (RFC 2104, FIPS 180-4) with the secret that the nodes of a fleet share.
 package protocol FleetHash: Sendable {
+    /// The code of the bytes of `beginning` and `rest` together: large bodies are not copied behind what is said of them.
+    ///
     /// - Returns: 32 bytes.
-    func code(_ bytes: [UInt8]) -> [UInt8]
+    func code(_ beginning: [UInt8], _ rest: borrowing Span<UInt8>) -> [UInt8]
 }
 
 /// What a code is for. The one secret has several uses, and a code that was made for one of them must not pass for another, so each use has a prefix
@@ -35,8 +37,11 @@ extension FleetHash {
         return Array(code(for: purpose, []).prefix(16))
     }
 
-    func code(for purpose: CodePurpose, _ bytes: some Sequence<UInt8>) -> [UInt8] {
-        let result = code(purpose.prefix + bytes)
+    func code(for purpose: CodePurpose, _ bytes: [UInt8]) -> [UInt8] { code(for: purpose, bytes[...]) }
+
+    /// - Parameter beginning: is covered as well, before the other bytes.
+    func code(for purpose: CodePurpose, behind beginning: [UInt8] = [], _ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        let result = code(purpose.prefix + beginning, bytes.span)
         precondition(result.count == codeByteCount, "HMAC-SHA256 has 32 bytes")
         return result
     }

@@ -43,13 +43,19 @@ package struct Ownership: Sendable {
     /// - Returns: indices of `members`, at most `count`.
     package func ranking(zone: String, key: [UInt8], count: Int, hash: some FleetHash) -> [Int] {
         let word = Ownership.word(of: hash.code(for: .owner, Array(zone.utf8) + [0] + key))
-        let draws = words.indices.map { index in
+        // The highest ones so far, the highest first.
+        var best: [(draw: UInt64, index: Int)] = []
+        for index in words.indices {
+            let draw = words[index].reduce(0) { max($0, Ownership.mix($1 ^ word)) }
             // The name decides between equal numbers, so that the order of the list does not.
-            (draw: words[index].reduce(0) { max($0, Ownership.mix($1 ^ word)) }, index: index)
+            let place = best.firstIndex {
+                $0.draw < draw || ($0.draw == draw && members[$0.index].name < members[index].name)
+            }
+            guard best.count < count || place != nil else { continue }
+            best.insert((draw, index), at: place ?? best.count)
+            if best.count > count { best.removeLast() }
         }
-        return draws.sorted {
-            ($0.draw, members[$0.index].name) > ($1.draw, members[$1.index].name)
-        }.prefix(count).map(\.index)
+        return best.map(\.index)
     }
 
     private static func word(of code: [UInt8]) -> UInt64 {

@@ -46,23 +46,35 @@ package struct PeerQuestion: Equatable, Sendable {
 
     /// - Returns: nil if there is too much to say.
     package func encoded(hash: some FleetHash) -> [UInt8]? {
+        let said = said
+        let value = [PeerQuestion.version, 0x20] + PeerQuestion.code(over: said[...], hash) + said
+        return value.count <= PeerQuestion.bytesMax ? value : nil
+    }
+
+    /// What the code covers.
+    private var said: [UInt8] {
         var text: [UInt8] = []
-        func append(_ name: StaticString, _ value: some Sequence<UInt8>) {
-            text += [0x20] + Array("\(name)=".utf8)
+        text.reserveCapacity(128)
+        func append(_ name: StaticString, _ value: String.UTF8View) {
+            text.append(0x20)
+            text.append(name)
+            text.append(UInt8(ascii: "="))
             for byte in value { PeerQuestion.append(byte, to: &text) }
         }
         append("node", node.utf8)
-        if let position { append("at", position.bytes) }
-        if let client { append("client", "\(client)".utf8) }
+        if let position {
+            text.append(" at=")
+            for byte in position.bytes { PeerQuestion.append(byte, to: &text) }
+        }
+        if let client { append("client", client.description.utf8) }
         if let user {
             append("user", user.name.utf8)
             append("scheme", user.scheme.utf8)
             for group in user.groups { append("group", group.utf8) }
         }
         if let listener { append("listener", listener.utf8) }
-        if isForStoreOnly { append("only", "store".utf8) }
-        let value = [PeerQuestion.version, 0x20] + PeerQuestion.code(over: text[...], hash) + text
-        return value.count <= PeerQuestion.bytesMax ? value : nil
+        if isForStoreOnly { text.append(" only=store") }
+        return text
     }
 
     private static func append(_ byte: UInt8, to text: inout [UInt8]) {
@@ -71,7 +83,10 @@ package struct PeerQuestion: Equatable, Sendable {
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
             UInt8(ascii: ":"):
             text.append(byte)
-        default: text += [UInt8(ascii: "%")] + hexadecimal([byte])
+        default:
+            text.append(UInt8(ascii: "%"))
+            text.append(hexadecimalDigit(byte >> 4))
+            text.append(hexadecimalDigit(byte & 15))
         }
     }
 
@@ -88,6 +103,10 @@ package struct PeerQuestion: Equatable, Sendable {
         guard rest.count > codeDigits else { throw .malformed }
         let said = rest.dropFirst(codeDigits)
         guard areEqualCodes(rest.prefix(codeDigits), code(over: said, hash)) else { throw .secret }
+        return try read(said)
+    }
+
+    private static func read(_ said: ArraySlice<UInt8>) throws(PeerObjection) -> PeerQuestion {
         var parts: [(name: String, value: [UInt8])] = []
         for word in said.split(separator: 0x20) {
             guard let equals = word.firstIndex(of: UInt8(ascii: "=")),
@@ -188,14 +207,14 @@ package enum PeerVerdict: Equatable, Sendable {
     }
 
     /// Returns nil for anything else: then the answer is not one of this protocol.
-    package init?(_ value: some Sequence<UInt8>) {
-        let words = String(decoding: Array(value), as: UTF8.self).split(separator: " ")
-        switch words {
-        case ["1", "hit"]: self = .hit
-        case ["1", "fetched"]: self = .fetched
-        case ["1", "passed"]: self = .passed
-        case ["1", "working"]: self = .working
-        default:
+    package init?(_ value: ArraySlice<UInt8>) {
+        switch String(decoding: value, as: UTF8.self) {
+        case "1 hit": self = .hit
+        case "1 fetched": self = .fetched
+        case "1 passed": self = .passed
+        case "1 working": self = .working
+        case let text:
+            let words = text.split(separator: " ")
             guard words.count == 3, words[0] == "1", words[1] == "refused" else { return nil }
             // A later release may have other reasons.
             self = .refused(PeerObjection(rawValue: String(words[2])) ?? .unanswered)

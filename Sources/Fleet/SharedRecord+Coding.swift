@@ -122,7 +122,7 @@ extension SharedRecord {
     /// - Returns: the value of the part: a code, and the bytes.
     package func sealPart(_ part: SharedPart, _ bytes: [UInt8], hash: some FleetHash) -> [UInt8] {
         precondition(bytes.count == part.range.count, "a part has the bytes of its range")
-        return code(of: part, bytes, hash) + bytes
+        return code(of: part, bytes[...], hash) + bytes
     }
 
     /// - Parameter value: what Redis has under the name of the part.
@@ -137,14 +137,9 @@ extension SharedRecord {
         return bytes
     }
 
-    private func code(
-        of part: SharedPart, _ bytes: some Collection<UInt8>, _ hash: some FleetHash
-    ) -> [UInt8] {
-        var message: [UInt8] = []
-        message.reserveCapacity(bytes.count + 20)
-        message += id.bytes
-        message.appendLittleEndian(UInt32(part.number))
-        message += bytes
-        return hash.code(for: .part, message)
+    private func code(of part: SharedPart, _ bytes: ArraySlice<UInt8>, _ hash: some FleetHash) -> [UInt8] {
+        var name = id.bytes
+        name.appendLittleEndian(UInt32(part.number))
+        return hash.code(for: .part, behind: name, bytes)
     }
 }

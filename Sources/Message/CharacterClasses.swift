@@ -55,8 +55,15 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
 package func hexadecimalDigit(_ value: UInt8) -> UInt8 { 0x30 &+ value &+ ((9 &- value) >> 7) &* 0x27 }
 
 /// Two lower-case hexadecimal digits for each byte.
-package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-    bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
+@inlinable
+package func hexadecimal(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var digits: [UInt8] = []
+    digits.reserveCapacity(2 * bytes.count)
+    for byte in bytes {
+        digits.append(hexadecimalDigit(byte >> 4))
+        digits.append(hexadecimalDigit(byte & 15))
+    }
+    return digits
 }
 
 /// The byte in ASCII lower case. Other bytes than letters do not change.
@@ -64,6 +71,7 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
 package func asciiLowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
 /// Equal without regard to the case of ASCII letters.
+@inlinable
 package func equalsIgnoringCase(_ bytes: some Collection<UInt8>, _ text: StaticString) -> Bool {
     guard bytes.count == text.utf8CodeUnitCount else { return false }
     var index = 0
@@ -75,6 +83,7 @@ package func equalsIgnoringCase(_ bytes: some Collection<UInt8>, _ text: StaticS
 }
 
 /// Equal without regard to the case of ASCII letters.
+@inlinable
 package func equalsIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
     a.count == b.count && zip(a, b).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
 }

@@ -3,13 +3,19 @@ import TLS
 import Testing
 
 struct SecretHash: FleetHash {
-    var secret = Array("the fleet's secret".utf8)
+    private let key: HMACKey
 
-    func code(_ bytes: [UInt8]) -> [UInt8] { Digest.hmacSHA256(key: secret, bytes) }
+    init(secret: String = "the fleet's secret") { key = HMACKey(Array(secret.utf8)) }
+
+    func code(_ beginning: [UInt8], _ rest: borrowing Span<UInt8>) -> [UInt8] { key.code(beginning, rest) }
+}
+
+extension FleetHash {
+    func code(_ bytes: [UInt8]) -> [UInt8] { code([], bytes.span) }
 }
 
 let hash = SecretHash()
-let otherHash = SecretHash(secret: Array("another secret".utf8))
+let otherHash = SecretHash(secret: "another secret")
 
 /// SplitMix64: one seed, the same numbers.
 struct SeededNumbers: RandomNumberGenerator {

@@ -67,7 +67,7 @@ import Testing
             ("2 hit", nil), ("1", nil), ("1 hit x", nil), ("", nil), ("hit", nil), ("1 refused", nil), ("1 HIT", nil),
         ] + PeerObjection.allCases.map { ("1 refused \($0.rawValue)", PeerVerdict.refused($0)) }
     @Test(arguments: verdicts) func `a verdict`(_ row: (text: String, means: PeerVerdict?)) {
-        #expect(PeerVerdict(row.text.utf8) == row.means)
+        #expect(PeerVerdict(Array(row.text.utf8)[...]) == row.means)
         if let means = row.means, row.text != "1 refused later" { #expect(means.text == row.text) }
     }
 

@@ -13,6 +13,34 @@ struct DigestTests {
         #expect(hex(Digest.sha256([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
     }
 
+    /// RFC 4231 §4.3, §4.4 and §4.7: short keys, and one that is longer than a block.
+    @Test(
+        arguments: [
+            (
+                Array("Jefe".utf8), Array("what do ya want for nothing?".utf8),
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            ),
+            (
+                [UInt8](repeating: 0xAA, count: 20), [UInt8](repeating: 0xDD, count: 50),
+                "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"
+            ),
+            (
+                [UInt8](repeating: 0xAA, count: 131),
+                Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+            ),
+        ]) func `a prepared key gives the codes of RFC 4231, wherever the message is divided`(
+            _ key: [UInt8], _ message: [UInt8], _ code: String
+        )
+    {
+        let key = HMACKey(key)
+        for end in message.indices {
+            let rest = message[end...]
+            let own = key.code(Array(message[..<end]), rest.span)
+            #expect(hex(own) == code)
+        }
+    }
+
     @Test func `HMAC gives the digest of RFC 4231 §4.3`() {
         let code = Digest.hmacSHA256(key: Array("Jefe".utf8), Array("what do ya want for nothing?".utf8))
         #expect(hex(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")

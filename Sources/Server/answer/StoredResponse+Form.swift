@@ -44,7 +44,7 @@ extension StoredResponse {
         var form = StoredFormWriter()
         secondaryKey?.write(to: &form)
         codingVariant?.write(to: &form)
-        return hexadecimal(hash.code(form.finish()).prefix(12))
+        return hexadecimal(hash.code([], form.finish().span).prefix(12))
     }
 
     private var expiry: WallTime {

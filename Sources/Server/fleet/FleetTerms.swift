@@ -39,9 +39,9 @@ package struct FleetTerms: Sendable {
 
 /// The secret of a fleet, which authenticates what its nodes share.
 struct FleetSecret: FleetHash {
-    private let key: [UInt8]
+    private let key: HMACKey
 
-    init(_ secret: [UInt8]) { key = secret }
+    init(_ secret: [UInt8]) { key = HMACKey(secret) }
 
-    func code(_ bytes: [UInt8]) -> [UInt8] { Digest.hmacSHA256(key: key, bytes) }
+    func code(_ beginning: [UInt8], _ rest: borrowing Span<UInt8>) -> [UInt8] { key.code(beginning, rest) }
 }

@@ -59,7 +59,7 @@ private func verdict(_ connection: ProbeConnection, _ terms: FleetTerms) throws(
     let mark = String(decoding: PeerQuestion.fieldName, as: UTF8.self) + ": "
     let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
     guard let line = lines.first(where: { $0.hasPrefix(mark) }),
-        let verdict = PeerVerdict(line.dropFirst(mark.count).utf8)
+        let verdict = PeerVerdict(Array(line.dropFirst(mark.count).utf8)[...])
     else { throw .nonsense(String(lines.first ?? "")) }
     return verdict
 }

@@ -39,6 +39,8 @@ final class FleetCounting {
     private var isReading = false
     /// Up to which entry of the stream was read over this connection.
     private var position: StreamID?
+    /// What is read now was there before this connection, and may be of any age.
+    private var isCatchingUp = true
     private var lastTick: MonotonicTime?
     private var ticks: UInt64 = 0
     /// The rules whose figures the nodes count together, as they were at the beginning of this turn.
@@ -125,6 +127,7 @@ final class FleetCounting {
     func linkOpened() {
         // What was missed is read once more. The server may be another one.
         position = nil
+        isCatchingUp = true
         lastHeard = loop.now
         refused = []
         for entry in entries.values {
@@ -313,7 +316,8 @@ final class FleetCounting {
             guard let items = (try? result.get())?.array else { return }
             lastHeard = loop.now
             for item in items { read(item) }
-            if items.count == FleetCounting.entriesPerRead { listen() }
+            if items.count == FleetCounting.entriesPerRead { return listen() }
+            isCatchingUp = false
         }
     }
 
@@ -328,7 +332,9 @@ final class FleetCounting {
         let wall = wallMilliseconds
         let age = max(wall, told.issuedAt) - min(wall, told.issuedAt)
         // Somebody who can write to Redis may add an entry once more.
-        guard age < FleetCounting.newsAgeMax else { return figures.withLock { $0.newsRefused += 1 } }
+        guard age < FleetCounting.newsAgeMax else {
+            return isCatchingUp ? () : figures.withLock { $0.newsRefused += 1 }
+        }
         guard others.isNew(told, now: now.nanoseconds) else { return }
         figures.withLock { $0.newsHeard += 1 }
         for var bucket in told.buckets {

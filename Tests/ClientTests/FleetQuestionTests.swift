@@ -1,0 +1,108 @@
+import EventLoop
+import Foundation
+import ProgramUnderTest
+import Testing
+
+/// What one node makes of the answers of another: refusals, late ones, and none.
+@Suite("A fleet: what nodes answer each other", .enabled(if: Fleet.isInstalled, "packages curl, redis-server"))
+struct FleetQuestionTests {
+    static let working = "HTTP/1.1 102 Processing\r\nLarder-Peer: 1 working\r\n\r\n"
+
+    /// Blocks until it is so, or a minute has passed.
+    private static func waits(_ holds: () -> Bool) {
+        _ = try? ProgramUnderTest.eventually("it is so", within: 60) { holds() ? true : nil }
+    }
+
+    @Test func `a refusal of the owner keeps the connection for the next question`() async throws {
+        var open = Fleet.Plan()
+        open.more = "workers: 1\n"
+        var strict = open
+        strict.access = """
+            access:
+              clients: [ 127.0.0.0/8 ]
+              rules: [ allow: { client: [ 127.0.0.9 ], address: [ 127.0.0.1 ], port: [ 1-65535 ] } ]
+            """
+        try await Fleet.withPeers([open, strict]) { (fleet: Fleet) async throws -> Void in
+            let node = fleet.nodes[0]
+            // No connection to the origin is used again, as it closes each.
+            try await eventually("the second of two questions used the connection of the first", within: .seconds(90)) {
+                let refused = try await node.statistic("owners", "unanswered")
+                let reused = try await node.statistic("origins", "reused")
+                for _ in 0..<2 {
+                    let path = try await fleet.fresh("/100/refused", ownedBy: 1)
+                    try await fleet.get(path, node)
+                    #expect(fleet.origin.asked(path).count == 1)
+                }
+                guard try await node.statistic("owners", "unanswered") == refused + 2 else { return false }
+                return try await node.statistic("origins", "reused") > reused
+            }
+        }
+    }
+
+    @Test func `what a late node says of its work does not stop the origin`() async throws {
+        try await Fleet.withScriptedNode { head, connection, origin in
+            // The origin is asked as well before the node says a word. Then the node ends.
+            guard let path = origin.path(in: head) else { return false }
+            Self.waits { !origin.asked(path).isEmpty }
+            connection.send(Self.working)
+            return false
+        } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
+            let path = try await fleet.fresh("/100/late?hold=yes", ownedBy: 1)
+            async let reply = fleet.get(path, fleet.nodes[0])
+            try await eventually("the node has ended its connection", within: .seconds(60)) {
+                try await fleet.nodes[0].statistic("owners", "broken") == 1
+            }
+            fleet.origin.gate.open()
+            _ = try await reply
+            #expect(node.heads.count == 1)
+            #expect(fleet.origin.asked(path).count == 1, "\(fleet.origin.asked(path))")
+        }
+    }
+
+    @Test func `to wait for a connection to a node is no failure of the node`() async throws {
+        let released = Locked<Set<String>>([])
+        var plan = Fleet.Plan()
+        plan.more = "limits: { origin_connections_max: 1 }"
+        try await Fleet.withScriptedNode(plan) { head, connection, origin in
+            guard let path = origin.path(in: head), connection.send(Self.working) else { return false }
+            if path.hasPrefix("/100/held") { Self.waits { released.withLock { $0.contains(path) } } }
+            return connection.answer("1 fetched", FleetOrigin.body(path, 1))
+        } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
+            let larder = fleet.nodes[0]
+            func figures() async throws -> [Int] {
+                var figures: [Int] = []
+                for name in ["hedges", "broken", "unreachable", "passed_over"] {
+                    figures.append(try await larder.statistic("owners", name))
+                }
+                return figures
+            }
+            var before: [Int] = []
+            // A node that was busy for 50 ms is not waited for, and then its connection is free.
+            try await eventually("a question was answered late, and others waited", within: .seconds(120)) {
+                before = try await figures()
+                let held = try await fleet.fresh("/100/held", ownedBy: 1)
+                async let reply = fleet.get(held, larder)
+                try await eventually("the node is asked", within: .seconds(60)) {
+                    node.heads.contains { $0.contains("\(held) HTTP/") }
+                }
+                var others: [String] = []
+                for _ in 0..<4 {
+                    others.append(try await fleet.fresh("/100/other", ownedBy: 1))
+                    try await fleet.get(others[others.count - 1], larder)
+                }
+                let after = try await figures()
+                _ = released.withLock { $0.insert(held) }
+                _ = try await reply
+                guard after[0] == before[0] else { return false }
+                #expect(after == before, "hedges, broken, unreachable, passed_over")
+                #expect(others.allSatisfy { fleet.origin.asked($0).count == 1 })
+                return true
+            }
+            let asked = node.heads.count
+            try await eventually("the node is asked again", within: .seconds(60)) {
+                try await fleet.get(try await fleet.fresh("/100/later", ownedBy: 1), larder)
+                return node.heads.count > asked
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@ import EventLoop
 import Fleet
 import Limiting
 package import Message
+import Settings
 import Storage
 
 /// What this process shares with the other nodes of its fleet. May be used by every thread; the work is done by a `FleetNode` on a thread of its own.
@@ -94,6 +95,12 @@ package final class FleetDesk: Sendable {
         guard let inbox = ended.inbox, let node = ended.node else { return }
         inbox.post { node.value.stop() }
         ended.thread?.join()
+    }
+
+    /// Uses a new list of the nodes for requests that begin from now on. Does nothing if the nodes do not ask each other, or are no longer to: that takes a restart.
+    func adopt(_ peers: FleetPeersSetting?) {
+        guard let peers else { return }
+        _ = post { $0.adopt(peers) }
     }
 
     private func post(_ job: @escaping @Sendable (FleetNode) -> Void) -> Bool {

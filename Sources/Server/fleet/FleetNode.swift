@@ -2,6 +2,7 @@ import EventLoop
 import Fleet
 import Message
 import Redis
+import Settings
 import Storage
 
 /// A node of a fleet: everything that is done with Redis, on one thread. `FleetDesk` gives it jobs.
@@ -79,6 +80,8 @@ final class FleetNode {
     let isOwn: @Sendable (IPAddress, UInt16) -> Bool
     var peerAddresses: [String: [IPAddress]] = [:]
     /// The names that are being looked up.
+    /// `fleet.peers`. Nil: the nodes do not ask each other.
+    var peersSetting: FleetPeersSetting?
     var namesAsked: Set<String> = []
     /// The names that the log has complained about.
     var namesMissed: Set<String> = []
@@ -97,6 +100,7 @@ final class FleetNode {
         self.isOwn = isOwn
         self.zones = zones
         self.effects = effects
+        peersSetting = peers?.terms.peers
         self.figures = figures
         loop = try EventLoop()
         resolver = try Resolver(loop: loop, options: dns)

@@ -35,6 +35,8 @@ final class PeerDesk: Sendable {
         let places: [FleetPeer?]
 
         var own: Int? { places.firstIndex { $0 == nil } }
+        /// 0 if this node is no member.
+        var ownWeight: Int { own.map { ownership.members[$0].weight } ?? 0 }
     }
 
     /// How long the owner of before is asked by a node that has become a member.
@@ -61,11 +63,14 @@ final class PeerDesk: Sendable {
                 state.membership.ownership.members != sorted.map(\.member)
                     || state.membership.places != sorted.map(\.place)
             else { return false }
+            let weightBefore = state.membership.ownWeight
             state.membership = Membership(
                 ownership: Ownership(sorted.map(\.member), hash: hash), places: sorted.map(\.place))
-            if state.membership.own == nil {
+            let weight = state.membership.ownWeight
+            if weight == 0 {
                 state.joinedAt = nil
-            } else if state.joinedAt == nil {
+            } else if weight > weightBefore {
+                // What it owns from now on, others have owned before.
                 state.joinedAt = now
             }
             let places = Set(sorted.compactMap(\.place))

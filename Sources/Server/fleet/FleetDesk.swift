@@ -144,6 +144,23 @@ package final class FleetDesk: Sendable {
         _ = post { $0.remove(zone: name, keyBytes) }
     }
 
+    /// An unsafe request is about to invalidate a key here. From now on nothing from before is taken from the fleet.
+    func beginInvalidating(_ keyBytes: [UInt8], in zones: [Zone], now: MonotonicTime) {
+        guard FleetDesk.isShareable(keyBytes) else { return }
+        let names = zones.map(\.name)
+        for name in names { peers?.noteChange(zone: name, key: keyBytes, now: now) }
+        _ = post { node in for name in names { node.hide(zone: name, keyBytes) } }
+    }
+
+    /// An unsafe request has invalidated a key here. The other nodes are told of it soon, unless there is too much to tell.
+    ///
+    /// - Parameter wasStored: there was a response under the key.
+    func invalidate(_ keyBytes: [UInt8], in zones: [Zone], wasStored: Bool) {
+        guard FleetDesk.isShareable(keyBytes) else { return }
+        let names = zones.map(\.name)
+        _ = post { $0.invalidate(keyBytes, in: names, wasStored: wasStored) }
+    }
+
     /// In seconds: what can be validated is kept for a day after it has become stale.
     private static let grace: Int64 = 86_400
 

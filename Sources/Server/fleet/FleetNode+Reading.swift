@@ -31,7 +31,7 @@ extension FleetNode {
             reads[name]?.append(question.wake)
             return
         }
-        guard link.isOpen, isTrustworthy, !removals.contains(name), !hasChanged(question),
+        guard link.isOpen, isTrustworthy, mayRead(name, question.keyBytes), !hasChanged(question),
             let wait = timeLeft(question),
             let permit = circuit.permit(now: loop.now.nanoseconds)
         else {
@@ -44,6 +44,11 @@ extension FleetNode {
             guard case .success(let reply) = result else { return end(name, found: 0) }
             found(records(in: reply, question), question, name)
         }
+    }
+
+    /// Whether what Redis has is not from before an unsafe request to this node that it may not know of.
+    private func mayRead(_ name: [UInt8], _ keyBytes: [UInt8]) -> Bool {
+        !removals.contains(name) && !invalidations.areUnderWay(for: keyBytes)
     }
 
     private func hasChanged(_ question: SharedQuestion) -> Bool {
@@ -143,7 +148,7 @@ extension FleetNode {
         var count = 0
         var bytes = 0
         // The earliest first, so that the latest ends up as the newest.
-        for (record, body) in found.reversed() where !isPurged(record) && !removals.contains(name) {
+        for (record, body) in found.reversed() where !isPurged(record) && mayRead(name, question.keyBytes) {
             let attributes = StoredAttributes(
                 retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
                 mediaType: record.mediaType, tags: record.tags)

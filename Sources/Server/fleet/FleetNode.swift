@@ -36,6 +36,10 @@ final class FleetNode {
     /// Whether there were more removals than are remembered.
     var hasForgottenRemovals = false
 
+    // Unsafe requests (FleetNode+Invalidating.swift)
+    var invalidations = Invalidations()
+    private(set) var invalidationTimer: PreciseTimer!
+
     /// Limits and log-ins.
     private(set) var counting: FleetCounting!
 
@@ -76,12 +80,12 @@ final class FleetNode {
 
     // Peers (FleetNode+Peers.swift)
     let peers: PeerDesk?
+    /// `fleet.peers`. Nil: the nodes do not ask each other.
+    var peersSetting: FleetPeersSetting?
     /// Whether a server at this address is this process.
     let isOwn: @Sendable (IPAddress, UInt16) -> Bool
     var peerAddresses: [String: [IPAddress]] = [:]
     /// The names that are being looked up.
-    /// `fleet.peers`. Nil: the nodes do not ask each other.
-    var peersSetting: FleetPeersSetting?
     var namesAsked: Set<String> = []
     /// The names that the log has complained about.
     var namesMissed: Set<String> = []
@@ -96,11 +100,11 @@ final class FleetNode {
     ) throws {
         self.terms = terms
         self.peers = peers
+        peersSetting = peers?.terms.peers
         self.purgesUnderWay = purgesUnderWay
         self.isOwn = isOwn
         self.zones = zones
         self.effects = effects
-        peersSetting = peers?.terms.peers
         self.figures = figures
         loop = try EventLoop()
         resolver = try Resolver(loop: loop, options: dns)
@@ -109,6 +113,7 @@ final class FleetNode {
         applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
         follower = StreamFollower(position: position)
         clock = Timer { [unowned self] in beat() }
+        invalidationTimer = PreciseTimer(loop) { [unowned self] in sendInvalidations() }
         counting = FleetCounting(terms, counted, loop: loop, link: link, figures: figures)
         figures.withLock {
             $0.node = terms.node
@@ -136,6 +141,7 @@ final class FleetNode {
 
     func stop() {
         loop.timers.cancel(clock)
+        invalidationTimer.stop()
         applying.close()
         for pause in pauses {
             pause.timer?.stop()
@@ -158,6 +164,7 @@ final class FleetNode {
         // The server has refused them, or has not answered.
         sendRemovals()
         sendAnnouncements()
+        sendInvalidations()
     }
 
     // MARK: the connection
@@ -179,6 +186,7 @@ final class FleetNode {
         for name in sightings.keys { sightings[name]?.since = loop.now }
         sendRemovals()
         sendAnnouncements()
+        sendInvalidations()
         register()
         beginToListen()
     }

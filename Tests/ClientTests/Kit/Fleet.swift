@@ -271,6 +271,7 @@ struct Fleet: Sendable {
 /// | `tag` | Surrogate-Key |
 /// | `type` | Content-Type |
 /// | `wait` | milliseconds before the head |
+/// | `refuse` | unsafe requests are refused with 409, and change nothing |
 /// | `hold` | the head comes when the test opens the gate |
 /// | `pause` | milliseconds behind each 64 KiB |
 final class FleetOrigin: Sendable {
@@ -333,6 +334,10 @@ final class FleetOrigin: Sendable {
                 .map { String($0.dropFirst(name.count + 2)) } ?? ""
         }
         guard words[0] == "GET" || words[0] == "HEAD" else {
+            guard keys["refuse"] == nil else {
+                connection.send("HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                return
+            }
             bump(path)
             connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
             return

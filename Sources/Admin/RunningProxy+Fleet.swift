@@ -100,6 +100,8 @@ extension RunningProxy {
             .bytesFromOrigins: counts[.bytesFromOrigins] - min(peers?.bytes ?? 0, counts[.bytesFromOrigins]),
             .purgesApplied: fleet?.purgesApplied ?? 0,
         ]
+        let bandwidth = samples.withLock { $0.bandwidth }
+        (figures[.bandwidthToClients], figures[.bandwidthFromOrigins]) = (bandwidth.toClients, bandwidth.fromOrigins)
         var (memory, disk) = (Statistics.MemoryUse(), (responses: UInt64(0), used: UInt64(0), budget: UInt64(0)))
         for (_, tier) in proxy.storedZones {
             memory.add(.init(tier.memory.statistics))

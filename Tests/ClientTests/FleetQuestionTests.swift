@@ -105,4 +105,45 @@ struct FleetQuestionTests {
             }
         }
     }
+
+    // MARK: bodies that break off
+
+    /// A body breaks off behind its beginning. Where the node had the response stored, it is the node that fails; otherwise the origin may have.
+    @Test(arguments: [("1 hit", true), ("1 fetched", false)])
+    func `a body that breaks off counts against the node that had it`(_ row: (verdict: String, isFailure: Bool))
+        async throws
+    {
+        try await Fleet.withScriptedNode { head, connection, origin in
+            guard let path = origin.path(in: head) else { return false }
+            connection.answer(row.verdict, Array(FleetOrigin.body(path, 1).prefix(2000)), of: 100_000)
+            return false
+        } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
+            let larder = fleet.nodes[0]
+            // A node that was busy for 50 ms is not waited for.
+            try await eventually("three bodies have broken off", within: .seconds(90)) {
+                let path = try await fleet.fresh("/100000/broken", ownedBy: 1)
+                let asked = node.heads.count
+                let reply = try await fleet.place.curl(fleet.url(path), through: larder)
+                guard node.heads.count > asked, fleet.origin.asked(path).isEmpty else { return false }
+                #expect(reply.exit != 0 && reply.body.count <= 2000, "\(reply.exit), \(reply.body.count) bytes")
+                // What came of it is not served as the whole.
+                let again = try await fleet.place.curl(fleet.url(path), through: larder)
+                #expect(again.exit != 0 || again.body == FleetOrigin.body(path, 1), "\(again.heads)")
+                return try await larder.statistic("owners", "broken_off") >= 3
+            }
+            let path = try await fleet.fresh("/100/later", ownedBy: 1)
+            let asked = node.heads.count
+            _ = try await fleet.place.curl(fleet.url(path), through: larder)
+            if row.isFailure {
+                try await eventually("the node is not asked for a while", within: .seconds(60)) {
+                    let text = "the bodies that it has stored break off"
+                    let passedOver = try await larder.statistic("owners", "passed_over")
+                    return passedOver > 0 && larder.child.errors.contains(text)
+                }
+            } else if try await larder.statistic("owners", "broken") == 0 {
+                #expect(node.heads.count == asked + 1)
+                #expect(try await larder.statistic("owners", "passed_over") == 0)
+            }
+        }
+    }
 }

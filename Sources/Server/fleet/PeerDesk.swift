@@ -194,6 +194,14 @@ final class PeerDesk: Sendable {
         }
     }
 
+    /// The body that a node was sending has broken off.
+    ///
+    /// - Parameter wasStored: the node had the response. Otherwise the origin may have broken off, and an origin must not be able to have nodes given up.
+    func noteBreakOff(of peer: FleetPeer, wasStored: Bool, now: MonotonicTime) {
+        if wasStored { return settle(.ordinary, of: peer, .brokenOff, now: now) }
+        state.withLock { $0.figures.count(.brokenOff) }
+    }
+
     // MARK: being asked
 
     /// What another node says in its request.
@@ -250,6 +258,8 @@ enum PeerResult: Equatable, CustomStringConvertible {
     case late
     /// Its connection ended before an answer, or its answer is none of this protocol.
     case broken
+    /// It had the response stored, and its body broke off.
+    case brokenOff
     /// Nobody waits for an answer any more, or this node has too many connections to it already.
     case abandoned
 
@@ -262,7 +272,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
             case .version, .secret, .malformed: true
             case .behind, .personal, .absent, .unanswered: false
             }
-        case .unreachable, .late, .broken: true
+        case .unreachable, .late, .broken, .brokenOff: true
         }
     }
 
@@ -275,6 +285,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
         case .unreachable(let reason): "no connection: \(reason)"
         case .late: "it does not answer in time"
         case .broken: "its answer breaks off, or makes no sense"
+        case .brokenOff: "the bodies that it has stored break off"
         case .abandoned: "nobody waits for it"
         }
     }
@@ -289,7 +300,7 @@ package struct PeerFigures: Sendable {
     /// Not asked, because the node had failed.
     package var passedOver: UInt64 = 0
     package var hedges: UInt64 = 0
-    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`.
+    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`, `broken_off`.
     package var failures: [String: UInt64] = [:]
     /// Body bytes that came from other nodes.
     package var bytes: UInt64 = 0
@@ -314,6 +325,7 @@ package struct PeerFigures: Sendable {
         case .unreachable: failures["unreachable", default: 0] += 1
         case .late: failures["late", default: 0] += 1
         case .broken: failures["broken", default: 0] += 1
+        case .brokenOff: failures["broken_off", default: 0] += 1
         case .abandoned: break
         }
     }

@@ -84,12 +84,36 @@ final class ScriptedNode: Sendable {
 /// A connection in TLS whose socket blocks.
 final class SecuredConnection {
     private let session: TLSSession
+    private let fd: CInt?
     /// Received, and not read yet.
     private var rest: ArraySlice<UInt8> = []
 
+    /// Asks a node as another node does.
+    static func connect(_ port: UInt16, of peers: Fleet.Peers) throws -> SecuredConnection {
+        var options = TLSClientOptions()
+        options.authorities = .file(peers.authority.certificate)
+        options.identity = try ClientIdentity(
+            certificates: try peers.bytes(of: "node.crt"), key: try peers.bytes(of: "node.key"))
+        let fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        let status = unsafe SocketAddress(v4: 0x7F00_0001, port: port).withSockaddr {
+            unsafe Glibc.connect(fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
+        }
+        guard status == 0 else { throw Missing(description: "no connection to port \(port)") }
+        let session = try TLSSession(try TLSClientContext(options), fd: fd, serverName: "127.0.0.1")
+        guard let connection = SecuredConnection(session, closing: fd) else {
+            throw Missing(description: "no handshake with port \(port)")
+        }
+        return connection
+    }
+
+    deinit { if let fd { close(fd) } }
+
     /// Nil if the handshake fails.
-    init?(_ session: TLSSession) {
+    ///
+    /// - Parameter fd: is closed with this. Nil: somebody else closes it.
+    init?(_ session: TLSSession, closing fd: CInt? = nil) {
         self.session = session
+        self.fd = fd
         guard session.handshake() == .done else { return nil }
     }
 
@@ -110,7 +134,10 @@ final class SecuredConnection {
     }
 
     /// Answers a question of another node.
-    func answer(_ verdict: String, _ body: [UInt8]) -> Bool {
+    ///
+    /// - Parameter length: of the body. Nil: it is all there.
+    @discardableResult
+    func answer(_ verdict: String, _ body: [UInt8], of length: Int? = nil) -> Bool {
         send(
             """
             HTTP/1.1 200 OK\r
@@ -118,7 +145,7 @@ final class SecuredConnection {
             Date: \(ScriptedOrigin.now)\r
             Cache-Control: max-age=600\r
             Content-Type: text/plain\r
-            Content-Length: \(body.count)\r
+            Content-Length: \(length ?? body.count)\r
             \r
 
             """) && send(body)
@@ -132,6 +159,14 @@ final class SecuredConnection {
             head.append(byte)
         }
         return String(decoding: head, as: UTF8.self)
+    }
+
+    /// The final head, behind interim ones.
+    func readHead(behindInterim: Bool) -> String? {
+        while let head = readHead() {
+            guard behindInterim, head.hasPrefix("HTTP/1.1 1") else { return head }
+        }
+        return nil
     }
 
     /// What there is of a body that breaks off.

@@ -187,9 +187,13 @@ package enum PeerVerdict: Equatable, Sendable {
         bytes.insert(contentsOf: fieldLine, at: end + 1)
     }
 
-    /// Returns nil for anything else: then the answer is not one of this protocol.
+    /// Whatever a node says that speaks another version is a refusal for the version. Returns nil for anything else: then the answer is not one of this protocol.
     package init?(_ value: some Sequence<UInt8>) {
         let words = String(decoding: Array(value), as: UTF8.self).split(separator: " ")
+        if let version = words.first, version != "1", version.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            self = .refused(.version)
+            return
+        }
         switch words {
         case ["1", "hit"]: self = .hit
         case ["1", "fetched"]: self = .fetched

@@ -146,4 +146,66 @@ struct FleetQuestionTests {
             }
         }
     }
+
+    // MARK: another version
+
+    /// A node asks itself what it has asked another one, in its own words and in those of another version.
+    @Test func `a question of another version is refused, and the connection goes on`() async throws {
+        let question = Locked<String?>(nil)
+        try await Fleet.withScriptedNode { head, connection, origin in
+            question.withLock { $0 = head }
+            return connection.send(
+                "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 1 refused absent\r\nContent-Length: 0\r\n\r\n")
+        } _: { (fleet: Fleet, _: ScriptedNode) async throws -> Void in
+            let peers = try #require(fleet.peers)
+            try await fleet.get(try await fleet.fresh("/100/asked", ownedBy: 1), fleet.nodes[0])
+            let asked = try #require(question.withLock { $0 })
+            let value = try #require(asked.firstMatch(of: /Larder-Peer: (1 [^\r]*)\r\n/)).1
+            let values = ["2 \(value.dropFirst(2))", "0 \(value.dropFirst(2))", "2", "12 \(value.dropFirst(2))", "1 x"]
+            let answers = try await blocking {
+                let connection = try SecuredConnection.connect(peers.ports[0], of: peers)
+                return (values + [String(value)]).map { other -> String in
+                    connection.send(asked.replacingOccurrences(of: value, with: other))
+                    let head = connection.readHead(behindInterim: true) ?? "nothing"
+                    let length = head.firstMatch(of: /Content-Length: ([0-9]+)/).flatMap { Int($0.1) } ?? 0
+                    return head + String(decoding: connection.readBody(length), as: UTF8.self)
+                }
+            }
+            for (value, answer) in zip(values, answers) {
+                let says = value.hasPrefix("1 ") ? "malformed" : "version"
+                #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(value): \(answer)")
+                #expect(answer.contains("\r\nLarder-Peer: 1 refused \(says)\r\n"), "\(value): \(answer)")
+            }
+            #expect(answers.last?.hasPrefix("HTTP/1.1 200 ") == true, "\(answers.last ?? "")")
+            #expect(try await fleet.nodes[0].statistic("owners", "refused_secret") == values.count)
+            #expect(try await fleet.nodes[0].statistic("owners", "served") == 1)
+        }
+    }
+
+    static let laterAnswers = [
+        "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 2 refused version\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 1 refused version\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nLarder-Peer: 2 hit\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nwrong",
+        "HTTP/1.1 102 Processing\r\nLarder-Peer: 2 working\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong",
+    ]
+
+    @Test(arguments: laterAnswers)
+    func `of a node that speaks another version nothing is used, and the log says why`(_ answer: String) async throws {
+        try await Fleet.withScriptedNode { _, connection, _ in
+            connection.send(answer)
+        } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
+            let larder = fleet.nodes[0]
+            try await eventually("it is not asked for a while", within: .seconds(60)) {
+                let path = try await fleet.fresh("/100/version", ownedBy: 1)
+                try await fleet.get(path, larder)
+                #expect(fleet.origin.asked(path).count == 1)
+                return try await larder.statistic("owners", "passed_over") > 0
+            }
+            #expect(try await larder.statistic("owners", "misconfigured") >= 1)
+            try await eventually("the log says why", within: .seconds(60)) {
+                try await fleet.get(try await fleet.fresh("/100/version", ownedBy: 1), larder)
+                return larder.child.errors.contains("it speaks another version of the protocol between nodes")
+            }
+        }
+    }
 }

@@ -499,7 +499,7 @@ extension Fetch {
     /// Reads over an answer that is none. Its connection can be used again if that was all of it.
     private func skipAnswer(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
         incoming.persists = false
-        guard let length = try? response.bodyLength(to: request.method) else { return }
+        guard response.status >= 200, let length = try? response.bodyLength(to: request.method) else { return }
         incoming.body = BodyReader(length, limits: snapshot.limits)
         notePersistence(of: response)
         unsafe skipBody(rest)

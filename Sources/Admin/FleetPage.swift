@@ -145,10 +145,11 @@ private let fleetScript = #"""
       big("saved", sized(sum.bytes_saved || 0));
       text("saved-of", `of ${size(sum.bytes_served || 0)} to clients`);
 
-      table("nodes", ["node", "release", "up", "state", "heard", "requests", "hit ratio", "to clients", "saved"], f.nodes, sum,
+      table("nodes", ["node", "release", "up", "state", "heard", "requests", "hit ratio", "to clients", "saved", "now"], f.nodes, sum,
         n => [n.name + (n.asked ? " (this node)" : "") + (n.namesake ? " (two with this name)" : ""), n.release || "",
           n.uptime === undefined ? "" : span(n.uptime), n.state ? pill(n) : "", n.state ? news(n) : "",
-          shown(count, n.requests), percent(n.hit_ratio ?? null), shown(size, n.bytes_served), shown(size, n.bytes_saved)]);
+          shown(count, n.requests), percent(n.hit_ratio ?? null), shown(size, n.bytes_served), shown(size, n.bytes_saved),
+          shown(units.bytesPerSecond, n.bandwidth_to_clients)]);
       table("answers", ["node", "", ...sources.map(s => s[0])], f.nodes, sum,
         n => [n.name, bar(n), ...sources.map(([, member]) => shown(count, n[member]))]);
       const part = (used, budget) => used === undefined ? "–" : `${size(used)} of ${size(budget)}`;

@@ -12,7 +12,10 @@ extension RunningProxy {
         var effects = FleetEffects(
             version: version,
             // The thread for purges may still be at work when the proxy has stopped.
-            apply: { [self] entry in purgeHere(request(of: entry)).isDurable },
+            apply: { [self] entry in
+                if let invalidated = InvalidatedKeys(purge: entry.purge) { return invalidateHere(invalidated.keys) }
+                return purgeHere(request(of: entry)).isDurable
+            },
             markEverythingStale: { [self] in purgeHere(RunningProxy.everythingStale).isDurable },
             matcher: { [self] entry in matcher(of: entry) })
         effects.startedAt = proxy.startedAt.secondsSinceEpoch
@@ -27,6 +30,21 @@ extension RunningProxy {
         guard var request = readable(entry) else { return RunningProxy.everythingStale }
         if let age = request.selection.olderThan { request.selection.olderThan = age + sinceIssued(entry) }
         return request
+    }
+
+    /// Removes what an unsafe request to another node has invalidated.
+    ///
+    /// - Returns: whether no disk can forget it in a crash.
+    private func invalidateHere(_ keys: [[UInt8]]) -> Bool {
+        var isDurable = true
+        let isDone: Void? = proxy.shared.zones.whileOpen { zones in
+            for zone in zones {
+                let count = keys.reduce(0) { $0 + zone.tier.invalidate(proxy.shared.key(of: $1), $1) }
+                guard let backStore = zone.tier.backStore, count > 0 || !backStore.isLoaded else { continue }
+                isDurable = backStore.waitUntilLoaded() && backStore.flush() && isDurable
+            }
+        }
+        return isDone != nil && isDurable
     }
 
     private func readable(_ entry: PurgeEntry) -> PurgeRequest? {
@@ -82,6 +100,8 @@ extension RunningProxy {
             .bytesFromOrigins: counts[.bytesFromOrigins] - min(peers?.bytes ?? 0, counts[.bytesFromOrigins]),
             .purgesApplied: fleet?.purgesApplied ?? 0,
         ]
+        let bandwidth = samples.withLock { $0.bandwidth }
+        (figures[.bandwidthToClients], figures[.bandwidthFromOrigins]) = (bandwidth.toClients, bandwidth.fromOrigins)
         var (memory, disk) = (Statistics.MemoryUse(), (responses: UInt64(0), used: UInt64(0), budget: UInt64(0)))
         for (_, tier) in proxy.storedZones {
             memory.add(.init(tier.memory.statistics))

@@ -16,7 +16,7 @@ import Transaction
 package final class RunningProxy: AdministeredProxy {
     let proxy: Proxy
     let version: String
-    private let samples = Locked(BandwidthSamples())
+    let samples = Locked(BandwidthSamples())
     private let sampler = Locked<SamplerBox?>(nil)
 
     /// The most entries of `certificate_refusals` and of `certificate_requests`.

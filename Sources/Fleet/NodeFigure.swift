@@ -36,6 +36,9 @@ package enum NodeFigure: String, CaseIterable, Sendable {
     case diskUsed = "disk-used"
     case diskBudget = "disk-budget"
     case purgesApplied = "purges-applied"
+    /// In bytes per second, over the last five seconds.
+    case bandwidthToClients = "bandwidth-to-clients"
+    case bandwidthFromOrigins = "bandwidth-from-origins"
 
     /// Whether the sum over several nodes says something.
     package var isSummable: Bool {

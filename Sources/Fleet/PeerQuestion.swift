@@ -206,7 +206,7 @@ package enum PeerVerdict: Equatable, Sendable {
         bytes.insert(contentsOf: fieldLine, at: end + 1)
     }
 
-    /// Returns nil for anything else: then the answer is not one of this protocol.
+    /// Whatever a node says that speaks another version is a refusal for the version. Returns nil for anything else: then the answer is not one of this protocol.
     package init?(_ value: ArraySlice<UInt8>) {
         switch String(decoding: value, as: UTF8.self) {
         case "1 hit": self = .hit
@@ -215,6 +215,10 @@ package enum PeerVerdict: Equatable, Sendable {
         case "1 working": self = .working
         case let text:
             let words = text.split(separator: " ")
+            if let version = words.first, version != "1", version.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+                self = .refused(.version)
+                return
+            }
             guard words.count == 3, words[0] == "1", words[1] == "refused" else { return nil }
             // A later release may have other reasons.
             self = .refused(PeerObjection(rawValue: String(words[2])) ?? .unanswered)

@@ -2,23 +2,32 @@
 ///
 /// A record says up to which entry its writer had applied purges. Each later one concerns the record if it concerns the response. If the log does not reach back so
 /// far, the record is not used.
+///
+/// What unsafe requests have invalidated is found by its key, because it may be much, and each record is compared with all that came after it.
 package struct PurgeLog<Matcher> {
     private var epoch: StreamEpoch?
     private var entries: [(id: StreamID, matcher: Matcher?)] = []
+    /// The last entry that has invalidated a key, by a hash of it. Two keys that have one hash are invalidated together.
+    private var invalidations: [Int: StreamID] = [:]
     /// Every entry of the stream behind this id is in the log, up to `end`. Nil: nothing is known.
     package private(set) var start: StreamID?
     package private(set) var end = StreamID.zero
     /// How often the log has begun anew.
     package private(set) var beginnings = 0
     private let countMax: Int
+    private let keysMax: Int
 
-    /// - Parameter countMax: so many entries are kept. The stream itself is trimmed to fewer.
-    package init(countMax: Int = 20_000) {
-        precondition(countMax > 0, "a log has entries")
+    /// - Parameters:
+    ///   - countMax: so many entries are kept. The stream itself is trimmed to fewer.
+    ///   - keysMax: so many keys are kept that unsafe requests have invalidated, 32 bytes for each.
+    package init(countMax: Int = 20_000, keysMax: Int = 200_000) {
+        precondition(countMax > 0 && keysMax > 0, "a log has entries")
         self.countMax = countMax
+        self.keysMax = keysMax
     }
 
     package var count: Int { entries.count }
+    package var keyCount: Int { invalidations.count }
 
     /// The later one of a position and what the log has read: no purge beyond it is known. A log that has begun anew with other data has the later one.
     package func latest(_ position: StreamPosition?) -> StreamPosition? {
@@ -51,6 +60,7 @@ package struct PurgeLog<Matcher> {
 
     private mutating func begin(_ epoch: StreamEpoch, after start: StreamID) {
         entries = []
+        invalidations = [:]
         beginnings += 1
         self.epoch = epoch
         self.start = start
@@ -62,10 +72,24 @@ package struct PurgeLog<Matcher> {
         guard start != nil, id > end else { return }
         entries.append((id, matcher))
         end = id
-        guard entries.count > countMax else { return }
-        let dropped = entries.count - countMax / 2
-        start = entries[dropped - 1].id
-        entries.removeFirst(dropped)
+        if entries.count > countMax { forget(through: entries[entries.count - countMax / 2 - 1].id) }
+    }
+
+    /// - Parameter keys: what an unsafe request has invalidated, in all zones.
+    package mutating func add(_ id: StreamID, keys: [[UInt8]]) {
+        guard start != nil, id > end else { return }
+        for key in keys { invalidations[key.hashValue] = id }
+        end = id
+        guard invalidations.count > keysMax else { return }
+        let ids = invalidations.values.sorted()
+        forget(through: ids[ids.count - keysMax / 2 - 1])
+    }
+
+    /// The log begins behind this entry.
+    private mutating func forget(through id: StreamID) {
+        start = id
+        entries.removeAll { $0.id <= id }
+        invalidations = invalidations.filter { $0.value > id }
     }
 
     /// An entry that concerns nothing.
@@ -74,8 +98,13 @@ package struct PurgeLog<Matcher> {
     }
 
     /// Whether a purge that was issued after `position` concerns a record, or may do so.
-    package func concerns(recordAt position: StreamPosition, _ isConcerned: (Matcher) -> Bool) -> Bool {
+    ///
+    /// - Parameter key: the cache key of the record.
+    package func concerns(
+        recordAt position: StreamPosition, of key: [UInt8], _ isConcerned: (Matcher) -> Bool
+    ) -> Bool {
         guard let start, position.epoch == epoch, position.id >= start else { return true }
+        if let id = invalidations[key.hashValue], id > position.id { return true }
         var low = 0
         var high = entries.count
         while low < high {

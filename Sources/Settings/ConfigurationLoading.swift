@@ -52,6 +52,12 @@ package func loadConfiguration(
 package func changesNeedingRestart(from old: Configuration, to new: Configuration) -> [String] {
     Settings.all.filter { $0.reload == .restart && $0.differs(old, new) }.map(\.key)
         + diskChangesNeedingRestart(from: old.cache, to: new.cache)
+        + fleetChangesNeedingRestart(from: old.fleet, to: new.fleet)
+}
+
+/// A reload can change who the nodes are, but not whether they ask each other: that needs a listener.
+private func fleetChangesNeedingRestart(from old: FleetSettings, to new: FleetSettings) -> [String] {
+    (old.peers == nil) == (new.peers == nil) ? [] : ["fleet.peers"]
 }
 
 /// A reload can change the size of a disk tier, but not turn it on or off, nor move it.

@@ -6,6 +6,14 @@ package enum FleetPeersSetting: Sendable, Hashable {
     case nodes([FleetNodeAddress])
     /// A name whose addresses are the nodes, all with this port.
     case name(String, port: UInt16)
+
+    /// The names and addresses to look for.
+    package var hosts: Set<String> {
+        switch self {
+        case .nodes(let nodes): Set(nodes.map(\.host))
+        case .name(let host, _): [host]
+        }
+    }
 }
 
 /// Where a node is asked by others: `10.20.0.11:3130`, `cache-1.internal:3130`, `[2001:db8::1]:3130`, each also with ` weight=2` behind it.

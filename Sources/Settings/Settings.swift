@@ -600,8 +600,8 @@ enum Settings {
                 example: ["node: { peer: { ca: /etc/larder/fleet-ca.pem } }"],
                 defaultMeaning: "none, which is an error with fleet.peers"),
             Setting(
-                "fleet.peers", \.fleet.peers, SettingKind<FleetPeersSetting>.fleetPeers.orLeftOut, reload: .restart,
-                "All nodes, this one among them, the same on each: what one of them owns, the others ask it for. A single name stands for the addresses that it has; names are looked up again every 5 seconds. Weights say how much more a node owns than others.",
+                "fleet.peers", \.fleet.peers, SettingKind<FleetPeersSetting>.fleetPeers.orLeftOut, reload: .live,
+                "All nodes, this one among them, the same on each: what one of them owns, the others ask it for. A single name stands for the addresses that it has; names are looked up again every 5 seconds. Weights say how much more a node owns than others. To add the list or to remove it needs a restart.",
                 example: ["peers: [ \"10.20.0.11:3130\", \"10.20.0.12:3130\", \"10.20.0.13:3130\" ]"],
                 defaultMeaning: "the nodes do not ask each other"),
         ])

@@ -104,6 +104,7 @@ private let columns: [Column] = [
     .count("MEMORY", "memory_hits"), .count("DISK", "disk_hits"), .count("SHARED", "shared_hits"),
     .count("PEER", "peer_hits"), .count("ORIGIN", "from_origin"),
     .size("SERVED", "bytes_served"), .size("SAVED", "bytes_saved"),
+    Column("NOW") { $0["bandwidth_to_clients"]?.number.map { "\(binarySize($0))/s" } ?? "-" },
 ]
 
 @Sendable private func stateText(_ node: JSONValue) -> String {

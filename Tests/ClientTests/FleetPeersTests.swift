@@ -288,6 +288,67 @@ struct FleetPeersTests {
         }
     }
 
+    // MARK: other nodes
+
+    @Test func `a reload changes who the nodes are, and says what it does not change`() async throws {
+        try await Fleet.withPeers { (fleet: Fleet) async throws -> Void in
+            let peers = try #require(fleet.peers)
+            let third = ", \"127.0.0.1:\(peers.ports[2])\""
+            func reload(_ node: Larder, _ change: (String) -> String) throws {
+                let file = URL(fileURLWithPath: node.configuration)
+                let text = try String(contentsOf: file, encoding: .utf8)
+                #expect(change(text) != text)
+                try change(text).write(to: file, atomically: true, encoding: .utf8)
+                node.child.signal(SIGHUP)
+            }
+            func awaitMembers(_ count: Int, _ node: Larder) async throws {
+                try await eventually("there are \(count) nodes; it said: \(node.child.errors)", within: .seconds(60)) {
+                    try await node.statistic("owners", "members") == count
+                }
+            }
+            let (first, second) = (fleet.nodes[0], fleet.nodes[1])
+            let long = try await fleet.fresh("/12000000/u?pause=20", ownedBy: 2)
+            async let underWay = fleet.get(long, first)
+            try await eventually("it is under way", within: .seconds(60)) { !fleet.origin.asked(long).isEmpty }
+            for node in [first, second] {
+                try reload(node) { $0.replacingOccurrences(of: third, with: "") }
+                try await awaitMembers(2, node)
+            }
+            // What was begun goes on.
+            _ = try await underWay
+            for number in 0..<20 {
+                let owner = try await fleet.owner(of: "/1/\(number)")
+                #expect(owner != 2)
+                #expect(try await fleet.owner(of: "/1/\(number)", saidBy: second) == owner)
+            }
+            let served = try await fleet.nodes[2].statistic("owners", "served")
+            for number in 0..<6 { try await fleet.get(fleet.origin.fresh("/100/\(number)"), first) }
+            #expect(try await fleet.nodes[2].statistic("owners", "served") == served)
+            // The third one is there again, and it has been there all the time.
+            let other = "\"127.0.0.1:\(peers.ports[1])\""
+            try reload(first) {
+                $0.replacingOccurrences(of: other, with: other + third)
+                    .replacingOccurrences(of: "name: node-1", with: "name: node-one")
+            }
+            try await awaitMembers(3, first)
+            try await eventually("the third one is asked", within: .seconds(60)) {
+                try await fleet.get(try await fleet.fresh("/100/again", ownedBy: 2), first)
+                return try await fleet.nodes[2].statistic("owners", "served") > served
+            }
+            let said = first.child.errors
+            #expect(said.contains("fleet.node.name changed, which takes effect at the next start"), "\(said)")
+            #expect(!said.contains("fleet.peers changed, which takes effect"), "\(said)")
+            // To end it takes a restart.
+            try reload(second) {
+                $0.replacing(/, peers: \[[^\]]*\]/, with: "").replacing(/, peer: \{[^}]*\}/, with: "")
+            }
+            try await eventually("it says so", within: .seconds(60)) {
+                second.child.errors.contains("fleet.peers changed, which takes effect at the next start")
+            }
+            try await awaitMembers(2, second)
+        }
+    }
+
     // MARK: what must not happen
 
     @Test func `the listener for nodes serves nobody else`() async throws {

@@ -211,6 +211,6 @@ extension ModelNode {
     func isPurged(_ record: SharedRecord, _ key: ModelKey) -> Bool {
         if world.breaks(.skipsPurgeLog) { return false }
         if !world.breaks(.readsBehindOwnPurges), underWay.concerns({ $0.concerns(key.url) }) { return true }
-        return log.concerns(recordAt: record.position) { $0.concerns(key.url) }
+        return log.concerns(recordAt: record.position, of: record.key) { $0.concerns(key.url) }
     }
 }

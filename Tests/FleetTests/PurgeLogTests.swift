@@ -30,7 +30,7 @@ import Testing
     }
 
     static func concerns(_ log: Log, _ name: String, _ position: StreamPosition) -> Bool {
-        log.concerns(recordAt: position) { $0 == name }
+        log.concerns(recordAt: position, of: Array(name.utf8)) { $0 == name }
     }
 
     @Test func `nothing is known before the log begins`() {
@@ -136,5 +136,28 @@ import Testing
         #expect(Self.concerns(log, "d", Self.at(0)) && Self.concerns(log, "d", Self.at(29)))
         log.add(Self.id(40), "a")
         #expect(!Self.concerns(log, "d", Self.at(40)) && Self.concerns(log, "a", Self.at(30)))
+    }
+
+    // MARK: keys
+
+    @Test func `an unsafe request concerns what was written before it under its keys`() {
+        var log = Self.log()
+        log.add(Self.id(40), keys: [Array("d".utf8), Array("e".utf8)])
+        log.add(Self.id(50), keys: [Array("d".utf8)])
+        log.add(Self.id(50), keys: [Array("f".utf8)])
+        #expect(log.end == Self.id(50) && log.keyCount == 2)
+        #expect(Self.concerns(log, "d", Self.at(49)) && !Self.concerns(log, "d", Self.at(50)))
+        #expect(Self.concerns(log, "e", Self.at(39)) && !Self.concerns(log, "e", Self.at(40)))
+        #expect(!Self.concerns(log, "f", Self.at(0)))
+        #expect(Self.concerns(log, "a", Self.at(9)), "purges are as before")
+    }
+
+    @Test func `a log with too many keys forgets its older half`() {
+        var log = Log(countMax: 100, keysMax: 4)
+        log.begin(Self.stream(first: 1, last: 1), isTrimmed: false)
+        for number in 1...5 { log.add(Self.id(UInt64(number)), keys: [Array("\(number)".utf8)]) }
+        #expect(log.keyCount == 2 && log.start == Self.id(3))
+        #expect(Self.concerns(log, "x", Self.at(2)) && !Self.concerns(log, "x", Self.at(3)))
+        #expect(Self.concerns(log, "5", Self.at(4)))
     }
 }

@@ -25,6 +25,9 @@ extension Statistics {
         package var purgesWaiting: UInt64 = 0
         package var purgesApplied: UInt64 = 0
         package var purgesSkipped: UInt64 = 0
+        package var invalidationsSent: UInt64 = 0
+        package var invalidationsApplied: UInt64 = 0
+        package var invalidationsDropped: UInt64 = 0
         package var staleMarks: UInt64 = 0
         package var connections: UInt64 = 0
         package var node: String?
@@ -75,6 +78,9 @@ extension Statistics {
             purgesWaiting = UInt64(figures.purgesWaiting)
             purgesApplied = figures.purgesApplied
             purgesSkipped = figures.purgesSkipped
+            invalidationsSent = figures.invalidationsSent
+            invalidationsApplied = figures.invalidationsApplied
+            invalidationsDropped = figures.invalidationsDropped
             staleMarks = figures.staleMarks.values.reduce(0, +)
             connections = figures.connections
             node = figures.node
@@ -182,6 +188,20 @@ let fleetFigures: [Figure<Statistics.Fleet>] = [
         help:
             "Entries of the stream of purges that this node cannot use, because somebody without the secret wrote them, or another release.",
         count: \.purgesSkipped),
+    Figure(
+        "invalidations_sent", .counter("invalidations_sent"), shown: .detail,
+        help: "URLs to which an unsafe request went through this node, and of which the others were told.",
+        count: \.invalidationsSent),
+    Figure(
+        "invalidations_applied", .counter("invalidations_applied"), shown: .detail,
+        help:
+            "URLs to which an unsafe request went through another node, and of which nothing from before is here any more.",
+        count: \.invalidationsApplied),
+    Figure(
+        "invalidations_dropped", .counter("invalidations_dropped"), shown: .trouble,
+        help:
+            "URLs to which an unsafe request went through this node, and of which the others were not told, because too many waited. What they have stored of them ages there.",
+        count: \.invalidationsDropped),
     Figure(
         "stale_marks", .counter("stale_marks"), shown: .trouble,
         help: "How often everything stored was marked as stale, because purges may have been missed.",

@@ -136,6 +136,14 @@ extension NodeFigure {
             NodeRow(self, .gauge("disk_budget_bytes"), unit: .bytes, "Bytes that the disk tiers may take.")
         case .purgesApplied:
             NodeRow(self, .counter("purges_applied"), "Purges of the fleet that were applied on the node.")
+        case .bandwidthToClients:
+            NodeRow(
+                self, .gauge("to_clients_bytes_per_second"), unit: .bytesPerSecond,
+                "Bytes per second to clients, without tunnels, the mean of five seconds.")
+        case .bandwidthFromOrigins:
+            NodeRow(
+                self, .gauge("from_origins_bytes_per_second"), unit: .bytesPerSecond,
+                "Bytes per second from origins and from other nodes, without tunnels, the mean of five seconds.")
         }
     }
 }

@@ -89,6 +89,11 @@ let ownerFigures: [Figure<Statistics.Owners>] = [
         help: "Nodes that did not answer: they were too late, their connection ended, or what they said made no sense.",
         count: { $0.failures("late", "broken") }),
     Figure(
+        "broken_off", .counter("broken_off"), shown: .trouble,
+        help:
+            "Bodies from other nodes that broke off. Where the other node had the response stored, that counts as its failure; otherwise the origin may have broken off.",
+        count: { $0.failures("broken_off") }),
+    Figure(
         "unanswered", .counter("unanswered"), shown: .detail,
         help:
             "Nodes that had no answer: they lack a purge that this node has applied, have nothing stored, or their rules or the origin refused the request.",

@@ -138,7 +138,8 @@ package func renderStatisticsManual() -> String {
     text +=
         heading(
             3, "Limits of the rate",
-            "each of `bandwidth_limits`: the limits in use, the one with most bytes at the front")
+            "each of `bandwidth_limits`: the limits of the section `bandwidth` in use, the one with most bytes at the front. In a fleet each node counts them for itself"
+        )
         + table(
             ["member", "meaning"],
             [

@@ -145,11 +145,13 @@ extension StatisticsSection {
     private static let ofBandwidth: [Figure<Statistics>] = [
         Figure(
             "to_clients", nil, unit: .bytesPerSecond,
-            help: "Bytes per second to clients, the mean of the last five seconds.",
+            help: "Bytes per second to clients of this node, without tunnels, the mean of the last five seconds.",
             count: \.bandwidth.toClients),
         Figure(
             "from_origins", nil, unit: .bytesPerSecond,
-            help: "Bytes per second from origins, the mean of the last five seconds.", count: \.bandwidth.fromOrigins),
+            help:
+                "Bytes per second to this node from origins and from other nodes of the fleet, without tunnels, the mean of the last five seconds.",
+            count: \.bandwidth.fromOrigins),
     ]
 
     private static let ofStore: [Figure<Statistics>] = [

@@ -2,6 +2,7 @@ import EventLoop
 import Fleet
 import Limiting
 package import Message
+import Settings
 import Storage
 
 /// What this process shares with the other nodes of its fleet. May be used by every thread; the work is done by a `FleetNode` on a thread of its own.
@@ -98,6 +99,12 @@ package final class FleetDesk: Sendable {
         ended.thread?.join()
     }
 
+    /// Uses a new list of the nodes for requests that begin from now on. Does nothing if the nodes do not ask each other, or are no longer to: that takes a restart.
+    func adopt(_ peers: FleetPeersSetting?) {
+        guard let peers else { return }
+        _ = post { $0.adopt(peers) }
+    }
+
     private func post(_ job: @escaping @Sendable (FleetNode) -> Void) -> Bool {
         let (inbox, node) = state.withLock { ($0.inbox, $0.node) }
         guard let inbox, let node else { return false }
@@ -141,6 +148,23 @@ package final class FleetDesk: Sendable {
         let name = zone.name
         peers?.noteChange(zone: name, key: keyBytes, now: now)
         _ = post { $0.remove(zone: name, keyBytes) }
+    }
+
+    /// An unsafe request is about to invalidate a key here. From now on nothing from before is taken from the fleet.
+    func beginInvalidating(_ keyBytes: [UInt8], in zones: [Zone], now: MonotonicTime) {
+        guard FleetDesk.isShareable(keyBytes) else { return }
+        let names = zones.map(\.name)
+        for name in names { peers?.noteChange(zone: name, key: keyBytes, now: now) }
+        _ = post { node in for name in names { node.hide(zone: name, keyBytes) } }
+    }
+
+    /// An unsafe request has invalidated a key here. The other nodes are told of it soon, unless there is too much to tell.
+    ///
+    /// - Parameter wasStored: there was a response under the key.
+    func invalidate(_ keyBytes: [UInt8], in zones: [Zone], wasStored: Bool) {
+        guard FleetDesk.isShareable(keyBytes) else { return }
+        let names = zones.map(\.name)
+        _ = post { $0.invalidate(keyBytes, in: names, wasStored: wasStored) }
     }
 
     /// In seconds: what can be validated is kept for a day after it has become stale.

@@ -43,6 +43,11 @@ package struct FleetFigures: Sendable {
     package var purgesSent: UInt64 = 0
     package var purgesApplied: UInt64 = 0
     package var purgesSkipped: UInt64 = 0
+    // What unsafe requests have invalidated, in cache keys.
+    package var invalidationsSent: UInt64 = 0
+    package var invalidationsApplied: UInt64 = 0
+    /// Those that no other node was told of, because too many waited.
+    package var invalidationsDropped: UInt64 = 0
     /// How often everything was marked as stale, by the reason.
     package var staleMarks: [String: UInt64] = [:]
     /// Purges of this node that wait for a connection.

@@ -7,8 +7,8 @@ import Settings
 /// Finds out who is in the fleet: looks the names of `fleet.peers` up, with every beat.
 extension FleetNode {
     func lookForPeers() {
-        guard let desk = peers else { return }
-        switch desk.terms.peers {
+        guard let desk = peers, let peersSetting else { return }
+        switch peersSetting {
         case .nodes(let nodes):
             for node in nodes { lookUp(node.host) }
             publishPeers(
@@ -30,6 +30,16 @@ extension FleetNode {
         }
     }
 
+    /// Another configuration is in force. If it has a name whose addresses are the nodes, those of before are asked until it is looked up.
+    func adopt(_ peers: FleetPeersSetting) {
+        guard peersSetting != nil, peersSetting != peers else { return }
+        peersSetting = peers
+        // What was found out of names that are no longer there is forgotten.
+        peerAddresses = peerAddresses.filter { peers.hosts.contains($0.key) }
+        namesMissed.formIntersection(peers.hosts)
+        lookForPeers()
+    }
+
     private func addresses(of host: String) -> [IPAddress] {
         if let literal = IPAddress(strict: host.utf8) { return [literal] }
         return peerAddresses[host] ?? []
@@ -42,6 +52,7 @@ extension FleetNode {
             namesAsked.remove(host)
             switch outcome {
             case .success(let resolution):
+                guard peersSetting?.hosts.contains(host) == true else { return }
                 let found = resolution.addresses.compactMap { IPAddress($0) }.sorted { "\($0)" < "\($1)" }
                 guard peerAddresses.updateValue(found, forKey: host) != found else { return }
                 lookForPeers()

@@ -141,7 +141,12 @@ extension FleetNode {
     private func remember(_ entries: [StreamEntry]) {
         for entry in entries {
             switch entry.purge {
-            case .success(let purge): log.add(entry.id, effects.matcher(purge))
+            case .success(let purge):
+                if let invalidated = InvalidatedKeys(purge: purge.purge) {
+                    log.add(entry.id, keys: invalidated.keys)
+                } else {
+                    log.add(entry.id, effects.matcher(purge))
+                }
             // Of a later release: it may concern anything. What nobody of the fleet has written concerns nothing.
             case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
             }
@@ -149,10 +154,11 @@ extension FleetNode {
     }
 
     /// Purges of this node that have come back are known by their position from here on.
-    private func settlePurges() {
+    func settlePurges() {
         guard feedIsComplete else { return }
         publishPosition()
         purgesUnderWay.withLock { $0.settle(log) }
+        invalidations.settle(log)
     }
 
     /// Entries as XRANGE returns them. Nil if the reply is something else.
@@ -188,8 +194,16 @@ extension FleetNode {
             readFeed(after: id)
         case .apply(let id, let purge):
             publishPosition()
+            let invalidated = InvalidatedKeys(purge: purge.purge)
+            if let invalidated, invalidated.run == thisRun { return perform(follower.applied(id)) }
             onPurgeThread({ [effects] in effects.apply(purge) }) { node, isDurable in
-                node.figures.withLock { $0.purgesApplied += 1 }
+                node.figures.withLock { figures in
+                    if let invalidated {
+                        figures.invalidationsApplied += UInt64(invalidated.keys.count)
+                    } else {
+                        figures.purgesApplied += 1
+                    }
+                }
                 node.note(isDurable)
                 node.perform(node.follower.applied(id))
             }
@@ -335,15 +349,14 @@ extension FleetNode {
             return sendAnnouncements()
         }
         isAnnouncing = true
-        let words =
-            [redisWord("XADD"), SharedKeys.purges, redisWord("MAXLEN"), redisWord("~")]
-            + [Array("\(FleetNode.streamEntriesMax)".utf8), redisWord("*")] + entry.fields(hash: terms.hash)
-        link.send(words, within: FleetNode.wait) { [unowned self] result in
+        add(entry) { [unowned self] result in
             isAnnouncing = false
-            guard case .success(let reply) = result, let id = reply.data.flatMap({ StreamID($0) }) else {
-                let reason = (try? result.get()).map(FleetNode.text(of:)) ?? "it does not answer"
-                Diagnostics.warning("fleet: a purge waits on this node: \(reason)")
-                return answerAnnouncements(because: reason)
+            let id: StreamID
+            switch result {
+            case .success(let taken): id = taken
+            case .failure(let refusal):
+                Diagnostics.warning("fleet: a purge waits on this node: \(refusal.reason)")
+                return answerAnnouncements(because: refusal.reason)
             }
             let sent = announcements.removeFirst()
             purgesUnderWay.withLock { $0.sent(sent.ticket, as: id, log) }
@@ -356,6 +369,26 @@ extension FleetNode {
                 awaitSpread(of: id, until: loop.now.advanced(by: FleetNode.spreadMax), then)
             }
             sendAnnouncements()
+        }
+    }
+
+    struct RefusedEntry: Error {
+        let reason: String
+    }
+
+    /// Adds an entry to the stream. The failure says why the server does not take it.
+    func add(_ entry: PurgeEntry, _ then: @escaping (Result<StreamID, RefusedEntry>) -> Void) {
+        let words =
+            [redisWord("XADD"), SharedKeys.purges, redisWord("MAXLEN"), redisWord("~")]
+            + [Array("\(FleetNode.streamEntriesMax)".utf8), redisWord("*")] + entry.fields(hash: terms.hash)
+        link.send(words, within: FleetNode.wait) { result in
+            guard case .success(let reply) = result else {
+                return then(.failure(RefusedEntry(reason: "it does not answer")))
+            }
+            guard let id = reply.data.flatMap({ StreamID($0) }) else {
+                return then(.failure(RefusedEntry(reason: FleetNode.text(of: reply))))
+            }
+            then(.success(id))
         }
     }
 
@@ -449,7 +482,7 @@ extension FleetNode {
             id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
             bytes: record.bodyLength, isComplete: true)
         if purgesUnderWay.withLock({ $0.concerns { $0(record.zone, listed) } }) { return true }
-        return log.concerns(recordAt: record.position) { $0(record.zone, listed) }
+        return log.concerns(recordAt: record.position, of: record.key) { $0(record.zone, listed) }
     }
 }
 

@@ -31,7 +31,7 @@ extension FleetNode {
             reads[name]?.append(question.wake)
             return
         }
-        guard !removals.contains(name), !hasChanged(question), let wait = timeLeft(question) else {
+        guard mayRead(name, question.keyBytes), !hasChanged(question), let wait = timeLeft(question) else {
             return turnAway(question)
         }
         guard link.isOpen, isTrustworthy, let permit = circuit.permit(now: loop.now.nanoseconds) else {
@@ -49,6 +49,11 @@ extension FleetNode {
     private func turnAway(_ question: SharedQuestion) {
         figures.withLock { $0.unasked += 1 }
         question.wake()
+    }
+
+    /// Whether what Redis has is not from before an unsafe request to this node that it may not know of.
+    private func mayRead(_ name: [UInt8], _ keyBytes: [UInt8]) -> Bool {
+        !removals.contains(name) && !invalidations.areUnderWay(for: keyBytes)
     }
 
     private func hasChanged(_ question: SharedQuestion) -> Bool {
@@ -148,7 +153,7 @@ extension FleetNode {
         var count = 0
         var bytes = 0
         // The earliest first, so that the latest ends up as the newest.
-        for (record, body) in found.reversed() where !isPurged(record) && !removals.contains(name) {
+        for (record, body) in found.reversed() where !isPurged(record) && mayRead(name, question.keyBytes) {
             let attributes = StoredAttributes(
                 retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
                 mediaType: record.mediaType, tags: record.tags)

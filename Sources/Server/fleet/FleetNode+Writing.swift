@@ -127,18 +127,29 @@ extension FleetNode {
 
     /// Removes a response that left the store of this node because it must not be served any more. Until Redis has removed it, this node does not read it.
     func remove(zone: String, _ keyBytes: [UInt8]) {
+        if let name = hide(zone: zone, keyBytes), link.isOpen { unlink(name) }
+    }
+
+    /// Reads a response no more, until it is removed.
+    ///
+    /// - Returns: its name. Nil: too many are to be removed.
+    @discardableResult
+    func hide(zone: String, _ keyBytes: [UInt8]) -> [UInt8]? {
         let name = SharedKeys.record(zone: zone, key: keyBytes, hash: terms.hash)
         guard removals.count < FleetNode.removalsMax || removals.contains(name) else {
             hasForgottenRemovals = true
-            return
+            return nil
         }
         removals.insert(name)
-        if link.isOpen { unlink(name) }
+        return name
     }
 
-    private func unlink(_ name: [UInt8]) {
+    /// - Parameter found: called if there was something under the name.
+    func unlink(_ name: [UInt8], found: @escaping () -> Void = {}) {
         link.send([redisWord("UNLINK"), name], within: FleetNode.wait) { [unowned self] result in
-            if case .success(.integer) = result { removals.remove(name) }
+            guard case .success(.integer(let count)) = result else { return }
+            removals.remove(name)
+            if count > 0 { found() }
         }
     }
 

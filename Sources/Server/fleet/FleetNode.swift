@@ -2,6 +2,7 @@ import EventLoop
 import Fleet
 import Message
 import Redis
+import Settings
 import Storage
 
 /// A node of a fleet: everything that is done with Redis, on one thread. `FleetDesk` gives it jobs.
@@ -35,6 +36,10 @@ final class FleetNode {
     var removals: Set<[UInt8]> = []
     /// Whether there were more removals than are remembered.
     var hasForgottenRemovals = false
+
+    // Unsafe requests (FleetNode+Invalidating.swift)
+    var invalidations = Invalidations()
+    private(set) var invalidationTimer: PreciseTimer!
 
     /// Limits and log-ins.
     private(set) var counting: FleetCounting!
@@ -76,6 +81,8 @@ final class FleetNode {
 
     // Peers (FleetNode+Peers.swift)
     let peers: PeerDesk?
+    /// `fleet.peers`. Nil: the nodes do not ask each other.
+    var peersSetting: FleetPeersSetting?
     /// Whether a server at this address is this process.
     let isOwn: @Sendable (IPAddress, UInt16) -> Bool
     var peerAddresses: [String: [IPAddress]] = [:]
@@ -94,6 +101,7 @@ final class FleetNode {
     ) throws {
         self.terms = terms
         self.peers = peers
+        peersSetting = peers?.terms.peers
         self.purgesUnderWay = purgesUnderWay
         self.isOwn = isOwn
         self.zones = zones
@@ -107,6 +115,7 @@ final class FleetNode {
         applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
         follower = StreamFollower(position: position)
         clock = Timer { [unowned self] in beat() }
+        invalidationTimer = PreciseTimer(loop) { [unowned self] in sendInvalidations() }
         counting = FleetCounting(terms, counted, loop: loop, link: link, figures: figures)
         figures.withLock {
             $0.node = terms.node
@@ -134,6 +143,7 @@ final class FleetNode {
 
     func stop() {
         loop.timers.cancel(clock)
+        invalidationTimer.stop()
         applying.close()
         for pause in pauses {
             pause.timer?.stop()
@@ -156,6 +166,7 @@ final class FleetNode {
         // The server has refused them, or has not answered.
         sendRemovals()
         sendAnnouncements()
+        sendInvalidations()
     }
 
     // MARK: the connection
@@ -178,6 +189,7 @@ final class FleetNode {
         for name in sightings.keys { sightings[name]?.since = loop.now }
         sendRemovals()
         sendAnnouncements()
+        sendInvalidations()
         register()
         beginToListen()
     }

@@ -35,6 +35,8 @@ final class PeerDesk: Sendable {
         let places: [FleetPeer?]
 
         var own: Int? { places.firstIndex { $0 == nil } }
+        /// 0 if this node is no member.
+        var ownWeight: Int { own.map { ownership.members[$0].weight } ?? 0 }
     }
 
     /// How long the owner of before is asked by a node that has become a member.
@@ -61,11 +63,14 @@ final class PeerDesk: Sendable {
                 state.membership.ownership.members != sorted.map(\.member)
                     || state.membership.places != sorted.map(\.place)
             else { return false }
+            let weightBefore = state.membership.ownWeight
             state.membership = Membership(
                 ownership: Ownership(sorted.map(\.member), hash: hash), places: sorted.map(\.place))
-            if state.membership.own == nil {
+            let weight = state.membership.ownWeight
+            if weight == 0 {
                 state.joinedAt = nil
-            } else if state.joinedAt == nil {
+            } else if weight > weightBefore {
+                // What it owns from now on, others have owned before.
                 state.joinedAt = now
             }
             let places = Set(sorted.compactMap(\.place))
@@ -189,6 +194,14 @@ final class PeerDesk: Sendable {
         }
     }
 
+    /// The body that a node was sending has broken off.
+    ///
+    /// - Parameter wasStored: the node had the response. Otherwise the origin may have broken off, and an origin must not be able to have nodes given up.
+    func noteBreakOff(of peer: FleetPeer, wasStored: Bool, now: MonotonicTime) {
+        if wasStored { return settle(.ordinary, of: peer, .brokenOff, now: now) }
+        state.withLock { $0.figures.count(.brokenOff) }
+    }
+
     // MARK: being asked
 
     /// What another node says in its request.
@@ -245,6 +258,8 @@ enum PeerResult: Equatable, CustomStringConvertible {
     case late
     /// Its connection ended before an answer, or its answer is none of this protocol.
     case broken
+    /// It had the response stored, and its body broke off.
+    case brokenOff
     /// Nobody waits for an answer any more, or this node has too many connections to it already.
     case abandoned
 
@@ -257,7 +272,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
             case .version, .secret, .malformed: true
             case .behind, .personal, .absent, .unanswered: false
             }
-        case .unreachable, .late, .broken: true
+        case .unreachable, .late, .broken, .brokenOff: true
         }
     }
 
@@ -270,6 +285,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
         case .unreachable(let reason): "no connection: \(reason)"
         case .late: "it does not answer in time"
         case .broken: "its answer breaks off, or makes no sense"
+        case .brokenOff: "the bodies that it has stored break off"
         case .abandoned: "nobody waits for it"
         }
     }
@@ -284,7 +300,7 @@ package struct PeerFigures: Sendable {
     /// Not asked, because the node had failed.
     package var passedOver: UInt64 = 0
     package var hedges: UInt64 = 0
-    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`.
+    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`, `broken_off`.
     package var failures: [String: UInt64] = [:]
     /// Body bytes that came from other nodes.
     package var bytes: UInt64 = 0
@@ -309,6 +325,7 @@ package struct PeerFigures: Sendable {
         case .unreachable: failures["unreachable", default: 0] += 1
         case .late: failures["late", default: 0] += 1
         case .broken: failures["broken", default: 0] += 1
+        case .brokenOff: failures["broken_off", default: 0] += 1
         case .abandoned: break
         }
     }

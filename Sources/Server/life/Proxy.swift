@@ -301,7 +301,10 @@ package final class Proxy: Sendable {
         shared.learning.adopt(RecipePaths(snapshot.configuration))
         shared.limits.adopt(snapshot.limitPlan)
         shared.budgets.adopt(snapshot.configuration.budgetsFile)
-        if let fleet = shared.fleet { snapshot.authentication.shareNonces(fleet.key(for: .nonces)) }
+        if let fleet = shared.fleet {
+            snapshot.authentication.shareNonces(fleet.key(for: .nonces))
+            fleet.adopt(snapshot.configuration.fleet.peers)
+        }
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones

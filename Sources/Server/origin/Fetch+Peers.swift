@@ -178,6 +178,7 @@ extension Fetch {
         // That node puts its line before those of the origin.
         let verdict = response.fields.value(ofSpelling: PeerQuestion.fieldName).flatMap { PeerVerdict($0) }
         guard response.status >= 200 else {
+            if case .refused(let objection) = verdict { return .none(.refused(objection)) }
             guard verdict == .working else { return .response(response) }
             return quest?.isWorking() == true ? .working : .response(response.withoutPeerRemarks)
         }

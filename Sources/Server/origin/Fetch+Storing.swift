@@ -472,11 +472,11 @@ extension Fetch {
             let both = credential.flatMap { credential in jar.map { credential + $0 } }
             for bytes in keys + [credential, jar, both].compactMap({ $0.map { keys[0] + $0 } }) {
                 let key = worker.shared.key(of: bytes)
-                for zone in worker.zones {
-                    // The fleet first: a worker that misses from now on must not ask the owner for what is old.
-                    worker.shared.fleet?.remove(bytes, of: zone, now: worker.loop.now)
-                    worker.counters.add(.invalidated, zone.invalidate(key, bytes))
-                }
+                // The fleet first: a worker that misses from now on must not ask the owner for what is old.
+                worker.shared.fleet?.beginInvalidating(bytes, in: worker.zones, now: worker.loop.now)
+                let count = worker.zones.reduce(0) { $0 + $1.invalidate(key, bytes) }
+                worker.counters.add(.invalidated, count)
+                worker.shared.fleet?.invalidate(bytes, in: worker.zones, wasStored: count > 0)
             }
         }
     }

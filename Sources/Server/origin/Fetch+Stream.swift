@@ -499,7 +499,7 @@ extension Fetch {
     /// Reads over an answer that is none. Its connection can be used again if that was all of it.
     private func skipAnswer(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
         incoming.persists = false
-        guard let length = try? response.bodyLength(to: request.method) else { return }
+        guard response.status >= 200, let length = try? response.bodyLength(to: request.method) else { return }
         incoming.body = BodyReader(length, limits: snapshot.limits)
         notePersistence(of: response)
         unsafe skipBody(rest)
@@ -570,12 +570,18 @@ extension Fetch {
             // RFC 9112 §8: a body with a length or in chunks that ends with its connection is incomplete.
             let isComplete = incoming.body.closed() == .complete
             incoming.persists = false
-            feed(isComplete ? .ended(byClosing: true) : .brokeOff)
+            if isComplete { feed(.ended(byClosing: true)) } else { brokeOff() }
             return nil
         case .failed:
-            feed(.brokeOff)
+            brokeOff()
             return nil
         }
+    }
+
+    /// The body ends before its end, or is none.
+    private func brokeOff() {
+        quest?.brokeOff()
+        feed(.brokeOff)
     }
 
     /// As much of `buffer` as the rate allows to fill now. If that is nothing, the stream is not read until the brake calls `released`.
@@ -657,7 +663,7 @@ extension Fetch {
                 }
             } catch {
                 worker.counters.count(error)
-                return feed(.brokeOff)
+                return brokeOff()
             }
         }
     }

@@ -359,6 +359,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         if holdsBody, isIn(.asked) { return turn { releaseBody() } }
         if isAskingPeer, isIn(.asked) { return turn { peerFailed(.late) } }
         if !isIn(.pausing), !isIn(.retrying) { worker.counters.add(.timeouts) }
+        if isIn(.receiving) { quest?.brokeOff() }
         turn { feed(.timedOut) }
     }
 

@@ -36,6 +36,8 @@ final class PeerQuest {
     private(set) var asked: Asked?
     /// How the node whose answer is being received came by it. Nil: the origin answers.
     private(set) var answer: PeerVerdict?
+    /// The node whose answer is being received.
+    private var answering: FleetPeer?
     private(set) var standby: PeerStandby?
     /// That have come from other nodes.
     private var bytes = 0
@@ -94,7 +96,14 @@ final class PeerQuest {
     /// The node gives an answer, whose head has come.
     func answered(_ verdict: PeerVerdict) {
         answer = verdict
+        answering = asked?.peer
         settle(verdict == .hit ? .hit : verdict == .passed ? .passed : .fetched)
+    }
+
+    /// The body of the answer that is being received breaks off.
+    func brokeOff() {
+        guard let answer, let peer = answering.take() else { return }
+        desk.noteBreakOff(of: peer, wasStored: answer == .hit, now: loop.now)
     }
 
     /// The node that is asked gives no answer.

@@ -271,6 +271,8 @@ struct Fleet: Sendable {
 /// | `tag` | Surrogate-Key |
 /// | `type` | Content-Type |
 /// | `wait` | milliseconds before the head |
+/// | `refuse` | unsafe requests are refused with 409, and change nothing |
+/// | `hold` | the head comes when the test opens the gate |
 /// | `pause` | milliseconds behind each 64 KiB |
 final class FleetOrigin: Sendable {
     let url = Locked("")
@@ -278,6 +280,7 @@ final class FleetOrigin: Sendable {
     private let serial = Locked(0)
     /// The heads of all requests.
     let heads = Locked<[String]>([])
+    let gate = Gate()
 
     func version(_ path: String) -> Int { versions.withLock { $0[path] ?? 1 } }
     func bump(_ path: String) { versions.withLock { $0[path, default: 1] += 1 } }
@@ -292,6 +295,15 @@ final class FleetOrigin: Sendable {
     }
 
     func asked(_ path: String) -> [String] { heads.withLock { $0.filter { $0.contains("\(path) HTTP/") } } }
+
+    /// What a request is for. Nil: another origin's, or no request.
+    func path(in head: String) -> String? {
+        let words = head.prefix { !$0.isNewline }.split(separator: " ").map(String.init)
+        guard words.count == 3 else { return nil }
+        let base = url.withLock { $0 }
+        if words[1].hasPrefix("/") { return words[1] }
+        return words[1].hasPrefix(base) ? String(words[1].dropFirst(base.count)) : nil
+    }
 
     static func body(_ path: String, _ version: Int, _ value: String = "") -> [UInt8] {
         let count = path.split(separator: "/").first.flatMap { Int($0) } ?? 0
@@ -311,8 +323,7 @@ final class FleetOrigin: Sendable {
         heads.withLock { $0.append(head) }
         let lines = head.components(separatedBy: "\r\n")
         let words = lines[0].split(separator: " ").map(String.init)
-        guard words.count == 3 else { return }
-        let path = words[1].hasPrefix("http") ? String(words[1].dropFirst(url.withLock { $0 }.count)) : words[1]
+        guard let path = path(in: head) else { return }
         var keys: [String: String] = [:]
         for pair in path.split(separator: "?").dropFirst().joined().split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
@@ -323,10 +334,15 @@ final class FleetOrigin: Sendable {
                 .map { String($0.dropFirst(name.count + 2)) } ?? ""
         }
         guard words[0] == "GET" || words[0] == "HEAD" else {
+            guard keys["refuse"] == nil else {
+                connection.send("HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                return
+            }
             bump(path)
             connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
             return
         }
+        if keys["hold"] != nil { gate.wait() }
         if let wait = keys["wait"].flatMap({ UInt32($0) }) { usleep(wait * 1000) }
         let version = version(path)
         let tag = "\"\(path.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFFFF })-\(version)\""

@@ -317,7 +317,7 @@ final class ClientConnection: TimedObject {
                         limits: worker.scratch.pointee.limits)
                     : unsafe try parseRequestHead(
                         rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
-                        limits: worker.scratch.pointee.limits, memory: worker.fieldMemory, owner: id.number)
+                        limits: worker.scratch.pointee.limits, memory: worker.headMemory, owner: id.number)
                 self.progress = isComplete ? HeadProgress() : progress
                 guard isComplete else { break }
             } catch {

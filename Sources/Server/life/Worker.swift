@@ -85,11 +85,11 @@ import Synchronization
     let readers: ReaderQueue
     private let thread = pthread_self()
 
-    /// The field lines of requests that clients may repeat.
-    let fieldMemory = FieldMemory()
+    /// What clients may repeat in their next requests.
+    let headMemory = HeadMemory()
 
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
-    struct Scratch {
+    @safe struct Scratch {
         var limits = Limits()
         /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.
         var isOpen = false

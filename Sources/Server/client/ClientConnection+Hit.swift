@@ -32,17 +32,17 @@ extension ClientConnection {
         }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
-        let key = unsafe readKey(bytes)
-        let zone = worker.zones[0]
-        let newest = unsafe zone.lookup(key, scratch.pointee.keyBytes.span).first
-        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
-            case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
-            unsafe serve(record, age: age, ttl: ttl, method, bytes)
+        let (key, newest) = unsafe newest(for: bytes)
+        guard let newest else {
+            return unsafe begin(
+                bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: true)
+        }
+        if newest.isPlain, case .serve(let age, let ttl) = reuse(of: newest.terms, for: cache, now: worker.wallTime),
+            unsafe serve(newest, age: age, ttl: ttl, method, bytes)
         {
             return
         }
-        unsafe begin(
-            bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
+        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
 
     /// Serves a fresh response of the default zone as it is stored. Returns false if it takes the longer path, and writes nothing then.
@@ -57,18 +57,18 @@ extension ClientConnection {
         guard body.isComplete,
             unsafe !worker.scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         else { return false }
-        let zone = worker.zones[0]
         if body.length > ClientConnection.copiedBodyMax, method != .head,
-            unsafe serveFromFile(record, zone, age: age, ttl: ttl, bytes, logIn)
+            unsafe serveFromFile(record, worker.zones[0], age: age, ttl: ttl, bytes, logIn)
         {
             return true
         }
         if body.isResident || method == .head {
             if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
-            zone.tier.touch(record)
+            unsafe worker.scratch.pointee.defaultZone._withUnsafeGuaranteedRef { $0.tier.touch(record) }
             unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes, logIn)
             return true
         }
+        let zone = worker.zones[0]
         guard let body = unsafe bodyFromDisk(record, zone) else { return false }
         // Nothing can go wrong any more: a count is used up by an answer.
         if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
@@ -116,9 +116,8 @@ extension ClientConnection {
         else { return unsafe answerUncommonRequest(bytes) }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
-        let key = unsafe readKey(bytes)
-        let newest = unsafe worker.zones[0].lookup(key, scratch.pointee.keyBytes.span).first
-        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
+        let (key, newest) = unsafe newest(for: bytes)
+        if let record = newest, record.isPlainInForm,
             !record.mayYetBePersisted || worker.zones[0].tier.backStore == nil,
             case .serve(_, let ttl) = reuse(
                 of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
@@ -228,14 +227,31 @@ extension ClientConnection {
         return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
     }
 
-    /// Writes the normalised URI into `scratch.keyBytes`, and returns its hash.
-    func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
+    /// Looks in the memory of the default zone for the newest response that is stored under the URI of the request.
+    @inline(__always)
+    private func newest(for bytes: UnsafeBufferPointer<UInt8>) -> (StorageKey, StoredResponse?) {
+        let scratch = unsafe worker.scratch
+        if let range = unsafe scratch.pointee.requestHead.target.normalisedRange {
+            return unsafe newest(under: bytes.span.extracting(range))
+        }
+        unsafe writeURI(of: bytes)
+        return unsafe newest(under: scratch.pointee.keyBytes.span)
+    }
+
+    @inline(__always)
+    private func newest(under uri: borrowing Span<UInt8>) -> (StorageKey, StoredResponse?) {
+        let scratch = unsafe worker.scratch
+        let key = unsafe scratch.pointee.keyHasher.key(of: uri)
+        return unsafe (key, scratch.pointee.defaultZone._withUnsafeGuaranteedRef { $0.newest(key, uri) })
+    }
+
+    /// Writes the normalised URI of the request into `scratch.keyBytes`.
+    private func writeURI(of bytes: UnsafeBufferPointer<UInt8>) {
         let scratch = unsafe worker.scratch
         // An array that a request still has is replaced when it is cleared, each time by one with a little more room.
         if unsafe scratch.pointee.keyBytes.capacity > Self.keyRoomMax { unsafe scratch.pointee.keyBytes = [] }
         unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
         unsafe appendNormalisedURI(scratch.pointee.requestHead.target, of: bytes.span, to: &scratch.pointee.keyBytes)
-        return unsafe scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
     }
 
     /// More room than nearly every key needs.
@@ -253,7 +269,7 @@ extension ClientConnection {
             case .none, .length(0), .tunnel: break
             case .length, .chunked, .untilClose: cache.hasBody = true
             }
-            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength, key: readKey(bytes))
+            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength)
         } catch {
             refuse(violation: error)
         }
@@ -261,12 +277,16 @@ extension ClientConnection {
 
     /// Begins an exchange for the request. It may have answered, or even closed the connection, when this returns.
     ///
-    /// - Parameter isAbsent: memory was searched for the key just now, and had nothing.
+    /// - Parameters:
+    ///   - key: that of the request's URI, if the caller knows it.
+    ///   - isAbsent: memory was searched for the key just now, and had nothing.
     func begin(
         _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
-        key: StorageKey, isAbsent: Bool = false
+        key known: StorageKey? = nil, isAbsent: Bool = false
     ) {
         let scratch = unsafe worker.scratch
+        unsafe writeURI(of: bytes)
+        let key = unsafe known ?? scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
         let snapshot = worker.snapshot
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")

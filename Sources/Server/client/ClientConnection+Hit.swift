@@ -369,7 +369,7 @@ extension ClientConnection {
             out.append("\r\nProxy-Authentication-Info: ")
             out.append(logIn.information)
         }
-        out.append(persists ? "\r\n\r\n" : "\r\nConnection: close\r\n\r\n")
+        if persists { out.append("\r\n\r\n") } else { out.append("\r\nConnection: close\r\n\r\n") }
         worker.counters.add(.hits)
         account.status = record.cached.status
         account.outcome = .hit
@@ -389,10 +389,15 @@ extension ClientConnection {
         let headBytes = out.count
         let sent: IOResult
         if length <= ClientConnection.copiedBodyMax {
-            let vectors = unsafe worker.vectors
-            let used = unsafe length == 0 ? 0 : body.vectors(from: 0, limit: length, into: vectors)
-            for index in 0..<used {
-                unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+            if let bytes = unsafe body.firstBytes(length) {
+                unsafe out.append(bytes)
+            } else {
+                let vectors = unsafe worker.vectors
+                let used = unsafe body.vectors(from: 0, limit: length, into: vectors)
+                for index in 0..<used {
+                    unsafe out.append(
+                        UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+                }
             }
             sent = unsafe transport?.write(out.bytes) ?? .closed
         } else {

@@ -116,7 +116,12 @@ final class ClientConnection: TimedObject {
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
     var lingerBytes = 0
-    var account = Account()
+    /// A plain value, which calls nothing while it changes: the unchecked access is exclusive.
+    var account: Account {
+        _read { yield unsafe uncheckedAccount }
+        _modify { yield unsafe &uncheckedAccount }
+    }
+    @exclusivity(unchecked) private var uncheckedAccount = Account()
     /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
     var isPostponed = false
     /// The place of this connection among those that `limits.clients_max` bounds.

@@ -37,7 +37,7 @@ package final class Timer: TimedObject {
 ///
 /// Filing is lazy. Extending a deadline, which every read and write on a connection does, is one store: the object stays in its slot, and
 /// is filed again when that slot's time has come. An object whose deadline lies beyond the ring is handled in the same way. Every
-/// operation is O(1). The libevent timer runs only while an object is filed.
+/// operation is O(1). The ticks stop with the first one that finds no object filed.
 @safe package final class TimerWheel {
     static let tickNanoseconds: UInt64 = 100_000_000
     /// The slots cover 102.4 s. Most limits are shorter, so they are filed once.
@@ -47,11 +47,12 @@ package final class Timer: TimedObject {
 
     private var loop: Unmanaged<EventLoop>?
     private let heads: UnsafeMutablePointer<Unmanaged<TimedObject>?>
-    private var clock = ClockEvent()
+    private var clock: TickEvent
     private var tick: UInt64 = 0
     private(set) var count = 0
 
-    init() {
+    init() throws(EventLoopError) {
+        clock = try TickEvent()
         unsafe loop = nil
         unsafe heads = .allocate(capacity: TimerWheel.slotCount + 1)
         unsafe heads.initialize(repeating: nil, count: TimerWheel.slotCount + 1)
@@ -59,11 +60,18 @@ package final class Timer: TimedObject {
 
     deinit { unsafe heads.deallocate() }
 
-    func attach(to loop: EventLoop) { unsafe self.loop = Unmanaged.passUnretained(loop) }
+    func attach(to loop: EventLoop) {
+        unsafe self.loop = Unmanaged.passUnretained(loop)
+        unsafe clock.attach(
+            to: loop,
+            { _, _, context in
+                unsafe Unmanaged<TimerWheel>.fromOpaque(context!).takeUnretainedValue().advance()
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
 
     func detach() {
         precondition(count == 0, "a time limit was not cancelled before the end of its loop")
-        clock.stop()
+        clock.detach()
         unsafe loop = nil
     }
 
@@ -83,7 +91,7 @@ package final class Timer: TimedObject {
         }
         if object.slot >= 0 { unlink(object) }
         object.limit = deadline
-        if count == 0 { startIfStopped(at: now, on: unsafe loop.takeUnretainedValue()) }
+        if count == 0 { startIfStopped(at: now) }
         file(object)
     }
 
@@ -92,22 +100,18 @@ package final class Timer: TimedObject {
         object.limit = nil
         guard object.slot >= 0 else { return }
         unlink(object)
-        if count == 0 { clock.stop() }
     }
 
-    private func startIfStopped(at now: MonotonicTime, on loop: EventLoop) {
-        guard !clock.isAdded else { return }
+    private func startIfStopped(at now: MonotonicTime) {
+        guard !clock.isRunning else { return }
         tick = now.nanoseconds / TimerWheel.tickNanoseconds
-        unsafe clock.start(
-            loop, after: .nanoseconds(Int64(TimerWheel.tickNanoseconds)), .forever,
-            { _, _, context in
-                unsafe Unmanaged<TimerWheel>.fromOpaque(context!).takeUnretainedValue().advance()
-            }, Unmanaged.passUnretained(self).toOpaque())
+        clock.start(everyNanoseconds: TimerWheel.tickNanoseconds)
     }
 
     /// Checks every slot whose time has come since the last call.
     private func advance() {
         guard let loop = unsafe loop else { return }
+        clock.hasFired()
         let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
         let target = now.nanoseconds / TimerWheel.tickNanoseconds
         // After a long stall every slot is checked once.

@@ -27,7 +27,7 @@ extension ClientConnection {
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isOrdinary, pins == nil else {
-            if let way = shortWay { return unsafe answer(bytes, by: way) }
+            if let shortWay { return unsafe answer(bytes, by: shortWay) }
             return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
@@ -102,10 +102,10 @@ extension ClientConnection {
 
     /// Answers one request where users have to prove who they are, or rules look at requests, if the last hit on this connection says
     /// that this one is allowed as well.
-    private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by way: ShortWay) {
+    private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by kept: KeptShortWay) {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        let logIn = shortWayLogIn
+        let (way, logIn) = (kept.way, kept.logIn)
         guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isOrdinary,
             pins == nil,
             unsafe way.concerns(
@@ -122,7 +122,7 @@ extension ClientConnection {
             case .serve(_, let ttl) = reuse(
                 of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {
-            let limits = shortWayLimits
+            let limits = kept.limits
             let length = method == .head ? 0 : record.body.length
             guard
                 limits?.countBrief(
@@ -158,22 +158,23 @@ extension ClientConnection {
         let settings = unsafe worker.scratch.pointee.settingsNumber
         let bytes = request.bytes
         if let shortWay,
-            shortWay.concerns(
+            shortWay.way.concerns(
                 head.method, head.target, head.fields, bytes.span, settings: settings, now: worker.uptime)
         {
             return
         }
         var proof: ProvenCredentials?
-        shortWayLogIn = nil
+        var logIn: DigestLogIn?
+        if shortWay?.logIn != nil { shortWay = nil }
         if context.identity == nil, snapshot.requiresIdentity || request.identity != nil {
             guard let identity = request.identity,
                 worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
             if identity.scheme == .digest {
-                shortWayLogIn = request.fields.first(.proxyAuthorization).flatMap {
+                logIn = request.fields.first(.proxyAuthorization).flatMap {
                     DigestLogIn($0, of: identity, snapshot, now: worker.uptime)
                 }
-                guard shortWayLogIn != nil else { return }
+                guard logIn != nil else { return }
             } else if let value = request.fields.first(.proxyAuthorization) {
                 proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
                 guard proof != nil else { return }
@@ -183,11 +184,10 @@ extension ClientConnection {
         } else if head.fields.present.contains(.proxyAuthorization) {
             return
         }
-        shortWay = ShortWay(
-            for: request.access, head.target, bytes.span, proof: proof,
-            needsProof: shortWayLogIn != nil, settings: settings, access: snapshot.access, rules: snapshot.cacheRules,
-            limits: snapshot.limitPlan)
-        shortWayLimits = worker.limits(ofOthersLike: request, snapshot)
+        let way = ShortWay(
+            for: request.access, head.target, bytes.span, proof: proof, needsProof: logIn != nil, settings: settings,
+            access: snapshot.access, rules: snapshot.cacheRules, limits: snapshot.limitPlan)
+        shortWay = KeptShortWay(way, worker.limits(ofOthersLike: request, snapshot), logIn)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
@@ -429,7 +429,7 @@ extension ClientConnection {
         if worker.log.isOn {
             unsafe worker.log.append(
                 account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
+                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)

@@ -22,6 +22,7 @@ seed() { # seed TARGET NAME TEXT
 seed FuzzRequestHead absolute 'GET http://a.example:80/b/../c%%7e?q HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n'
 seed FuzzRequestHead origin 'POST / HTTP/1.1\r\nHost: [::1]:8080\r\nContent-Length: 5, 5\r\nConnection: close, x\r\n\r\n'
 seed FuzzRequestHead connect 'CONNECT a.example:443 HTTP/1.0\r\nProxy-Connection: keep-alive\r\n\r\n'
+seed FuzzRequestHead repeated 'GET http://a.example:81/b HTTP/1.1\r\nHost: a\r\n\r\n\000HEAD http://a.example:81/c HTTP/1.1\r\nHost: a\r\n\r\n'
 seed FuzzRequestHead chunked '\r\nOPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 seed FuzzResponseHead ok 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n'
 seed FuzzResponseHead bare 'HTTP/1.0 304\r\n\r\n'

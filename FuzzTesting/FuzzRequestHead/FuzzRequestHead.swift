@@ -2,18 +2,34 @@ import Framing
 import FuzzSupport
 import Message
 
-/// Any input is a head, an error or incomplete; the same whole and in pieces; every range lies within.
+/// Any input is a head, an error or incomplete; the same whole and in pieces; every range lies within. Two heads, with a NUL between them, are the same if one
+/// connection sends them, which is remembered.
 
 private struct Outcome: Equatable {
     var error: FramingError?
+    var method = Method.other
+    var target = RequestTarget()
     var fields = FieldSection()
     var byteCount = 0
+
+    init(_ error: FramingError) { self.error = error }
+
+    init(_ head: RequestHead) {
+        method = head.method
+        target = head.target
+        fields = head.fields
+        byteCount = head.byteCount
+    }
 }
+
+private let limits = {
+    var limits = Limits()
+    (limits.headBytesMax, limits.targetBytesMax, limits.fieldCountMax) = (700, 100, 8)
+    return limits
+}()
 
 /// nil where the head is incomplete.
 private func outcome(_ bytes: [UInt8], askedAt pieces: [Int]) -> Outcome? {
-    var limits = Limits()
-    (limits.headBytesMax, limits.targetBytesMax, limits.fieldCountMax) = (700, 100, 8)
     var head = RequestHead()
     var progress = HeadProgress()
     for end in pieces {
@@ -21,11 +37,33 @@ private func outcome(_ bytes: [UInt8], askedAt pieces: [Int]) -> Outcome? {
         do throws(FramingError) {
             if try parseRequestHead(piece.span, into: &head, progress: &progress, limits: limits) {
                 check(head, bytes)
-                return Outcome(fields: head.fields, byteCount: head.byteCount)
+                return Outcome(head)
             }
-        } catch { return Outcome(error: error) }
+        } catch { return Outcome(error) }
     }
     return nil
+}
+
+/// nil where the head is incomplete.
+private func outcome(_ bytes: [UInt8], _ memory: borrowing HeadMemory) -> Outcome? {
+    var head = RequestHead()
+    var progress = HeadProgress()
+    do throws(FramingError) {
+        guard
+            try parseRequestHead(
+                bytes.span, into: &head, progress: &progress, limits: limits, memory: memory, owner: 1)
+        else { return nil }
+        check(head, bytes)
+        return Outcome(head)
+    } catch { return Outcome(error) }
+}
+
+private func checkMemory(_ bytes: [UInt8]) {
+    let memory = HeadMemory()
+    let heads = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false).map { Array($0) }
+    for head in heads + heads + heads.reversed() {
+        precondition(outcome(head, memory) == outcome(head, askedAt: [head.count]), "what was sent before shows")
+    }
 }
 
 private func check(_ head: RequestHead, _ bytes: [UInt8]) {
@@ -62,6 +100,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         let whole = outcome(bytes, askedAt: [bytes.count])
         precondition(whole == outcome(bytes, askedAt: splits(bytes)), "the split shows")
         precondition(whole == outcome(bytes, askedAt: Array(0...bytes.count)), "byte by byte differs")
+        checkMemory(bytes)
         return 0
     }
 }

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length) {
@@ -19,6 +20,14 @@ int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length) {
 int clarder_socket(int domain, int type) { return socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
 
 int clarder_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+int clarder_timerfd(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); }
+
+int clarder_timerfd_repeat(int fd, long nanoseconds) {
+    struct timespec pause = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    struct itimerspec times = {pause, pause};
+    return timerfd_settime(fd, 0, &times, NULL);
+}
 
 int clarder_pipe(int fds[2], int size) {
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) return -1;

@@ -4,13 +4,11 @@ import CLarder
 import CLibevent
 import Glibc
 
-/// One libevent timer, precise to about a millisecond. For connection attempts, the resolver and the timer wheel, which serves all
-/// other time limits.
+/// One libevent timer, precise to about a millisecond. For connection attempts, the resolver and brakes. The timer wheel serves all other
+/// time limits.
 @safe struct ClockEvent: ~Copyable {
     private var raw: UnsafeMutablePointer<event>?
     private(set) var isAdded = false
-
-    enum Repeat { case once, forever }
 
     init() { unsafe raw = nil }
 
@@ -21,14 +19,14 @@ import Glibc
         unsafe raw.deallocate()
     }
 
-    /// Sets the timer, in place of an earlier time. The callback of a `.once` timer must call `hasFired()`.
+    /// Sets the timer, in place of an earlier time. The callback must call `hasFired()`.
     mutating func start(
-        _ loop: EventLoop, after delay: Duration, _ mode: Repeat = .once, _ callback: ReadinessCallback,
+        _ loop: EventLoop, after delay: Duration, _ callback: ReadinessCallback,
         _ context: UnsafeMutableRawPointer
     ) {
         stop()
         let event = unsafe raw ?? .allocate(capacity: 1)
-        let status = unsafe event_assign(event, loop.base, -1, Int16(mode == .once ? 0 : EV_PERSIST), callback, context)
+        let status = unsafe event_assign(event, loop.base, -1, 0, callback, context)
         precondition(status == 0, "event_assign refused valid flags")
         unsafe raw = event
         let microseconds = max(0, delay.nanosecondsClamped / 1000)
@@ -66,7 +64,7 @@ package final class PreciseTimer {
         let now = loop.now
         let wait = time > now ? time.nanoseconds - now.nanoseconds : 0
         unsafe clock.start(
-            loop, after: .nanoseconds(Int64(clamping: wait)), .once,
+            loop, after: .nanoseconds(Int64(clamping: wait)),
             { _, _, context in
                 let this = unsafe Unmanaged<PreciseTimer>.fromOpaque(context!).takeUnretainedValue()
                 this.clock.hasFired()

@@ -168,7 +168,7 @@ package final class ConnectAttempt: TimedObject {
     private func startStagger() {
         guard nextIndex < addresses.count else { return }
         unsafe stagger.start(
-            loop, after: attemptDelay, .once,
+            loop, after: attemptDelay,
             { _, _, context in
                 let attempt = unsafe Unmanaged<ConnectAttempt>.fromOpaque(context!).takeUnretainedValue()
                 attempt.stagger.hasFired()

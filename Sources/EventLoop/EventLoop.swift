@@ -7,8 +7,9 @@ import Glibc
 /// The event loop of one thread, on libevent: in each turn it waits for descriptors and timers, and calls back.
 ///
 /// Callbacks run on the thread that calls `run()`. No other thread may use the loop, except for `inbox`. The base has no lock
-/// (`EVENT_BASE_FLAG_NOLOCK`) and no change list: epoll is told at once what is added and removed. Everything that is registered must
-/// be removed before the loop is destroyed.
+/// (`EVENT_BASE_FLAG_NOLOCK`) and no change list: epoll is told at once what is added and removed. Nor does it keep the time of a turn
+/// (`EVENT_BASE_FLAG_NO_CACHE_TIME`), which it would read in each. Everything that is registered must be removed before the loop is
+/// destroyed.
 @safe package final class EventLoop {
     let base: OpaquePointer
     /// Where other threads post jobs for this loop.
@@ -28,8 +29,8 @@ import Glibc
 
     package init() throws(EventLoopError) {
         inbox = try Inbox()
+        timers = try TimerWheel()
         unsafe base = try EventLoop.makeBase()
-        timers = TimerWheel()
         timers.attach(to: self)
         unsafe inboxEvent.assign(
             self, fd: inbox.wakeUpDescriptor, .read,
@@ -54,7 +55,9 @@ import Glibc
         brokenPipesIgnored
         guard let configuration = unsafe event_config_new() else { throw .outOfMemory }
         defer { unsafe event_config_free(configuration) }
-        let flags = EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_IGNORE_ENV.rawValue
+        let flags =
+            EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_IGNORE_ENV.rawValue
+            | EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue
         guard unsafe event_config_set_flag(configuration, CInt(flags)) == 0,
             let base = unsafe event_base_new_with_config(configuration)
         else { throw .noBackend }

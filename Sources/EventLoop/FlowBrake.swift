@@ -57,7 +57,7 @@ package protocol FlowPacer: AnyObject {
         guard from > now else { return left }
         isHolding = true
         unsafe clock.start(
-            loop, after: from.duration(since: now), .once,
+            loop, after: from.duration(since: now),
             { _, _, context in unsafe Unmanaged<FlowBrake>.fromOpaque(context!).takeUnretainedValue().release() },
             Unmanaged.passUnretained(self).toOpaque())
         return 0

@@ -16,7 +16,11 @@ package enum Readiness: Sendable {
 /// descriptor must stay open until `remove()`, `clear()` or the end of the owner. All of these may be called from within the callback.
 @safe package struct IOEvent: ~Copyable {
     private var raw: UnsafeMutablePointer<event>?
-    package private(set) var isAdded = false
+    /// libevent knows it. A connection would need eight bytes to know it, too.
+    package var isAdded: Bool {
+        guard let raw = unsafe raw else { return false }
+        return unsafe CInt(raw.pointee.ev_evcallback.evcb_flags) & EVLIST_INSERTED != 0
+    }
 
     package init() { unsafe raw = nil }
 
@@ -46,7 +50,6 @@ package enum Readiness: Sendable {
         guard let raw = unsafe raw else { preconditionFailure("the event is not assigned") }
         let status = unsafe event_add(raw, nil)
         precondition(status == 0, "epoll_ctl failed: the descriptor is closed, or the kernel has no memory")
-        isAdded = true
     }
 
     /// Replaces the callback without a system call, while the event waits. For a descriptor that gets another owner.
@@ -60,7 +63,6 @@ package enum Readiness: Sendable {
     package mutating func remove() {
         guard isAdded, let raw = unsafe raw else { return }
         unsafe event_del(raw)
-        isAdded = false
     }
 
     /// Stops waiting, and frees the memory.

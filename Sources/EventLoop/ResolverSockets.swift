@@ -77,7 +77,7 @@ import Glibc
         let delay = Duration.microseconds(Int64(wait.tv_sec) * 1_000_000 + Int64(wait.tv_usec))
         unsafe clock.start(
             // One millisecond more: otherwise the loop may wake just before the time, and turn for nothing.
-            loop, after: delay + .milliseconds(1), .once,
+            loop, after: delay + .milliseconds(1),
             { _, _, context in
                 let sockets = unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()
                 sockets.clock.hasFired()

@@ -6,14 +6,15 @@ import Glibc
 /// limit before the object is released.
 @safe open class TimedObject {
     /// When `timerFired` is due. Nil if no limit is set.
-    package final var deadline: MonotonicTime? { limit }
+    package final var deadline: MonotonicTime? { limit == .max ? nil : MonotonicTime(nanoseconds: limit) }
     // For the wheel only: properties that other files can write would be checked for exclusive access at every use.
-    fileprivate final var limit: MonotonicTime?
-    /// The slot that the object is filed in; −1 if none.
-    fileprivate final var slot = -1
+    /// `deadline` in nanoseconds; the largest number stands for none. An optional time would take twice the memory.
+    fileprivate final var limit = UInt64.max
     // Unmanaged, so that moving an object between lists counts no references.
     fileprivate final var previous: Unmanaged<TimedObject>?
     fileprivate final var next: Unmanaged<TimedObject>?
+    /// The slot that the object is filed in; −1 if none.
+    fileprivate final var slot: Int32 = -1
 
     package init() {}
 
@@ -37,7 +38,7 @@ package final class Timer: TimedObject {
 ///
 /// Filing is lazy. Extending a deadline, which every read and write on a connection does, is one store: the object stays in its slot, and
 /// is filed again when that slot's time has come. An object whose deadline lies beyond the ring is handled in the same way. Every
-/// operation is O(1). The libevent timer runs only while an object is filed.
+/// operation is O(1). The ticks stop with the first one that finds no object filed.
 @safe package final class TimerWheel {
     static let tickNanoseconds: UInt64 = 100_000_000
     /// The slots cover 102.4 s. Most limits are shorter, so they are filed once.
@@ -47,11 +48,12 @@ package final class Timer: TimedObject {
 
     private var loop: Unmanaged<EventLoop>?
     private let heads: UnsafeMutablePointer<Unmanaged<TimedObject>?>
-    private var clock = ClockEvent()
+    private var clock: TickEvent
     private var tick: UInt64 = 0
     private(set) var count = 0
 
-    init() {
+    init() throws(EventLoopError) {
+        clock = try TickEvent()
         unsafe loop = nil
         unsafe heads = .allocate(capacity: TimerWheel.slotCount + 1)
         unsafe heads.initialize(repeating: nil, count: TimerWheel.slotCount + 1)
@@ -59,11 +61,18 @@ package final class Timer: TimedObject {
 
     deinit { unsafe heads.deallocate() }
 
-    func attach(to loop: EventLoop) { unsafe self.loop = Unmanaged.passUnretained(loop) }
+    func attach(to loop: EventLoop) {
+        unsafe self.loop = Unmanaged.passUnretained(loop)
+        unsafe clock.attach(
+            to: loop,
+            { _, _, context in
+                unsafe Unmanaged<TimerWheel>.fromOpaque(context!).takeUnretainedValue().advance()
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
 
     func detach() {
         precondition(count == 0, "a time limit was not cancelled before the end of its loop")
-        clock.stop()
+        clock.detach()
         unsafe loop = nil
     }
 
@@ -76,38 +85,35 @@ package final class Timer: TimedObject {
     package func schedule(_ object: TimedObject, afterNanoseconds delay: UInt64) {
         guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel has ended") }
         let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
-        let deadline = MonotonicTime(nanoseconds: now.nanoseconds &+ min(delay, 1 << 62))
-        if object.slot >= 0, let filed = object.limit, deadline >= filed {
+        let deadline = now.nanoseconds &+ min(delay, 1 << 62)
+        // The limit of an object that was cancelled is later than all others.
+        if object.slot >= 0, deadline >= object.limit {
             object.limit = deadline
             return
         }
         if object.slot >= 0 { unlink(object) }
         object.limit = deadline
-        if count == 0 { startIfStopped(at: now, on: unsafe loop.takeUnretainedValue()) }
+        if count == 0 { startIfStopped(at: now) }
         file(object)
     }
 
     /// Removes the limit of `object`. Does nothing if none is set.
     package func cancel(_ object: TimedObject) {
-        object.limit = nil
+        object.limit = .max
         guard object.slot >= 0 else { return }
         unlink(object)
-        if count == 0 { clock.stop() }
     }
 
-    private func startIfStopped(at now: MonotonicTime, on loop: EventLoop) {
-        guard !clock.isAdded else { return }
+    private func startIfStopped(at now: MonotonicTime) {
+        guard !clock.isRunning else { return }
         tick = now.nanoseconds / TimerWheel.tickNanoseconds
-        unsafe clock.start(
-            loop, after: .nanoseconds(Int64(TimerWheel.tickNanoseconds)), .forever,
-            { _, _, context in
-                unsafe Unmanaged<TimerWheel>.fromOpaque(context!).takeUnretainedValue().advance()
-            }, Unmanaged.passUnretained(self).toOpaque())
+        clock.start(everyNanoseconds: TimerWheel.tickNanoseconds)
     }
 
     /// Checks every slot whose time has come since the last call.
     private func advance() {
         guard let loop = unsafe loop else { return }
+        clock.hasFired()
         let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
         let target = now.nanoseconds / TimerWheel.tickNanoseconds
         // After a long stall every slot is checked once.
@@ -124,9 +130,8 @@ package final class Timer: TimedObject {
     private func fireDue(at now: MonotonicTime) {
         while let object = unsafe heads[TimerWheel.due]?.takeUnretainedValue() {
             unlink(object)
-            guard let deadline = object.limit else { continue }
-            if deadline <= now {
-                object.limit = nil
+            if object.limit <= now.nanoseconds {
+                object.limit = .max
                 object.timerFired()
             } else {
                 file(object)
@@ -143,9 +148,9 @@ package final class Timer: TimedObject {
 
     /// Files the object in the first slot whose time is not before the deadline, or in the last slot if the deadline lies beyond the ring.
     private func file(_ object: TimedObject) {
-        guard let deadline = object.limit else { preconditionFailure("the object has no deadline") }
+        precondition(object.limit != .max, "the object has no deadline")
         let width = TimerWheel.tickNanoseconds
-        let exact = deadline.nanoseconds / width + (deadline.nanoseconds % width == 0 ? 0 : 1)
+        let exact = object.limit / width + (object.limit % width == 0 ? 0 : 1)
         let wanted = min(max(exact, tick + 1), tick + UInt64(TimerWheel.slotCount - 1))
         link(object, into: Int(wanted % UInt64(TimerWheel.slotCount)))
     }
@@ -157,7 +162,7 @@ package final class Timer: TimedObject {
         unsafe object.next = unsafe head
         unsafe head?._withUnsafeGuaranteedRef { unsafe $0.previous = unsafe entry }
         unsafe heads[slot] = unsafe entry
-        object.slot = slot
+        object.slot = Int32(slot)
         count += 1
     }
 
@@ -166,7 +171,7 @@ package final class Timer: TimedObject {
         if let previous = unsafe previous {
             unsafe previous._withUnsafeGuaranteedRef { unsafe $0.next = unsafe next }
         } else {
-            unsafe heads[object.slot] = unsafe next
+            unsafe heads[Int(object.slot)] = unsafe next
         }
         unsafe next?._withUnsafeGuaranteedRef { unsafe $0.previous = unsafe previous }
         object.slot = -1

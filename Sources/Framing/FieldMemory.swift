@@ -3,18 +3,10 @@ internal import Message
 /// Remembers the field lines of requests, so that a request with the same lines as the one before it on its connection is not parsed
 /// again. Clients repeat them: nearly always only the request line differs.
 ///
-/// A connection has the entry that its number selects, and shares it with others: whoever came last has it. The lines of one
-/// connection are compared only with those of the same connection, so the time that it takes tells nobody what others sent.
-/// The memory of the entries is used only by connections that send several requests.
-///
-/// Threads: one.
-@safe package struct FieldMemory: ~Copyable {
+@safe struct FieldMemory: ~Copyable {
     /// Longer and more lines are parsed each time.
     static let byteCountMax = 1024
     static let lineCountMax = 32
-    private static let entryCount = 256
-    /// So many different heads in a row, and the connection is left alone: it sends something new each time.
-    private static let changesMax = 3
 
     private struct Entry {
         /// The connection. Zero: none.
@@ -32,14 +24,14 @@ internal import Message
     private let bytes: UnsafeMutableRawPointer
     private let lines: UnsafeMutablePointer<FieldLine>
 
-    package init() {
-        unsafe entries = .allocate(capacity: Self.entryCount)
+    init() {
+        unsafe entries = .allocate(capacity: HeadMemory.entryCount)
         unsafe entries.initialize(
             repeating: Entry(owner: 0, present: 0, start: 0, byteCount: 0, lineCount: 0, changes: 0),
-            count: Self.entryCount)
+            count: HeadMemory.entryCount)
         // Not initialized: what no connection uses takes no memory.
-        unsafe bytes = .allocate(byteCount: Self.entryCount * Self.byteCountMax, alignment: 16)
-        unsafe lines = .allocate(capacity: Self.entryCount * Self.lineCountMax)
+        unsafe bytes = .allocate(byteCount: HeadMemory.entryCount * Self.byteCountMax, alignment: 16)
+        unsafe lines = .allocate(capacity: HeadMemory.entryCount * Self.lineCountMax)
     }
 
     deinit {
@@ -55,11 +47,11 @@ internal import Message
     func recall(
         _ head: RawSpan, from start: Int, of owner: UInt64, into fields: inout FieldSection, limits: Limits
     ) -> Bool {
-        let index = Int(truncatingIfNeeded: owner & UInt64(Self.entryCount - 1))
+        let index = HeadMemory.index(of: owner)
         let entry = unsafe entries + index
         let count = head.byteCount &- start
         guard unsafe entry.pointee.owner == owner, unsafe Int(entry.pointee.byteCount) == count,
-            unsafe isEqual(head, start, bytes + index &* Self.byteCountMax, count),
+            unsafe hasBytes(head, at: start, bytes + index &* Self.byteCountMax, count),
             unsafe head.byteCount <= limits.headBytesMax && Int(entry.pointee.lineCount) <= limits.fieldCountMax
         else { return false }
         unsafe entry.pointee.changes = 0
@@ -67,15 +59,14 @@ internal import Message
         // Wraps where the lines begin before those that are remembered, which adds as it should.
         let shift = unsafe UInt32(truncatingIfNeeded: start) &- entry.pointee.start
         let keptLines = unsafe lines + index &* Self.lineCountMax
-        fields.removeAll()
-        fields.lines.append(addingCapacity: lineCount) { room in
-            for number in 0..<lineCount {
-                let line = unsafe keptLines[number]
-                room.append(
-                    FieldLine(
-                        name: line.name, nameStart: line.nameStart &+ shift, nameEnd: line.nameEnd &+ shift,
-                        valueStart: line.valueStart &+ shift, valueEnd: line.valueEnd &+ shift))
-            }
+        // Where the head before had as many lines, they are written over.
+        if fields.lines.count != lineCount { fields.resize(to: lineCount) }
+        var lines = fields.lines.mutableSpan
+        for number in 0..<lineCount {
+            let line = unsafe keptLines[number]
+            lines[number] = FieldLine(
+                name: line.name, nameStart: line.nameStart &+ shift, nameEnd: line.nameEnd &+ shift,
+                valueStart: line.valueStart &+ shift, valueEnd: line.valueEnd &+ shift)
         }
         fields.present = unsafe FieldNameSet(bits: entry.pointee.present)
         return true
@@ -86,10 +77,10 @@ internal import Message
     /// - Parameter end: the offset behind the empty line.
     func keep(_ head: RawSpan, from start: Int, to end: Int, of owner: UInt64, _ fields: borrowing FieldSection) {
         precondition(owner != 0 && start >= 0 && start <= end && end <= head.byteCount, "the lines lie within the head")
-        let index = Int(truncatingIfNeeded: owner & UInt64(Self.entryCount - 1))
+        let index = HeadMemory.index(of: owner)
         let entry = unsafe entries + index
         let isSame = unsafe entry.pointee.owner == owner
-        if isSame, unsafe entry.pointee.changes >= Self.changesMax { return }
+        if isSame, unsafe entry.pointee.changes >= HeadMemory.changesMax { return }
         let changes: UInt8 = unsafe isSame ? entry.pointee.changes + 1 : 0
         let (count, lineCount) = (end - start, fields.lines.count)
         guard count <= Self.byteCountMax, lineCount <= Self.lineCountMax else {
@@ -109,40 +100,11 @@ internal import Message
     }
 }
 
-/// Whether `kept` has the bytes from `start` to the end of the head.
-@inline(__always)
-private func isEqual(_ head: RawSpan, _ start: Int, _ kept: UnsafeMutableRawPointer, _ count: Int) -> Bool {
-    unsafe head.withUnsafeBytes { head in
-        unsafe haveSameBytes(head.baseAddress! + start, UnsafeRawPointer(kept), count)
+extension FieldSection {
+    /// Gives the section another number of lines, all of which are to be written.
+    fileprivate mutating func resize(to count: Int) {
+        lines.removeAll(keepingCapacity: true)
+        let none = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+        lines.append(contentsOf: repeatElement(none, count: count))
     }
-}
-
-/// Sixteen bytes at a time. The last block overlaps the one before it.
-@inline(__always)
-private func haveSameBytes(_ one: UnsafeRawPointer, _ other: UnsafeRawPointer, _ count: Int) -> Bool {
-    guard count >= 16 else {
-        for index in 0..<count
-        where unsafe one.load(fromByteOffset: index, as: UInt8.self)
-            != other.load(fromByteOffset: index, as: UInt8.self)
-        {
-            return false
-        }
-        return true
-    }
-    var index = 0
-    var differing = SIMD2<UInt64>()
-    while index &+ 32 <= count {
-        unsafe differing = block(one, index) ^ block(other, index)
-        unsafe differing |= block(one, index &+ 16) ^ block(other, index &+ 16)
-        if differing[0] | differing[1] != 0 { return false }
-        index &+= 32
-    }
-    if index &+ 16 <= count { unsafe differing = block(one, index) ^ block(other, index) }
-    unsafe differing |= block(one, count &- 16) ^ block(other, count &- 16)
-    return differing[0] | differing[1] == 0
-}
-
-@inline(__always)
-private func block(_ bytes: UnsafeRawPointer, _ offset: Int) -> SIMD2<UInt64> {
-    unsafe bytes.loadUnaligned(fromByteOffset: offset, as: SIMD2<UInt64>.self)
 }

@@ -22,26 +22,36 @@ package func parseRequestHead(
     return true
 }
 
-/// The same, for a connection that may send the same field lines again.
+/// The same, for a connection that may repeat what it has sent.
 ///
 /// - Parameter owner: the number of the connection; not zero.
 package func parseRequestHead(
     _ bytes: borrowing Span<UInt8>, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits,
-    memory: borrowing FieldMemory, owner: UInt64
+    memory: borrowing HeadMemory, owner: UInt64
 ) throws(FramingError) -> Bool {
     let raw = unsafe bytes.bytes
-    guard let fieldsStart = try parseStart(raw, into: &head, progress: &progress, limits: limits) else { return false }
-    if memory.recall(raw, from: fieldsStart, of: owner, into: &head.fields, limits: limits) {
-        head.byteCount = raw.byteCount
+    let fieldsStart: Int
+    if progress.isFresh, let next = memory.targets.recall(raw, of: owner, into: &head, limits: limits) {
+        fieldsStart = next
     } else {
-        guard
-            let end = try HeadParser.parseFields(
-                raw, .request, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)
-        else { return false }
-        head.byteCount = end
-        memory.keep(raw, from: fieldsStart, to: end, of: owner, head.fields)
+        guard let next = try parseStart(raw, into: &head, progress: &progress, limits: limits) else { return false }
+        fieldsStart = next
+        memory.targets.keep(raw, of: owner, head)
     }
+    if memory.fields.recall(raw, from: fieldsStart, of: owner, into: &head.fields, limits: limits) {
+        head.byteCount = raw.byteCount
+        // The same Host was valid in the request before, and the target applies.
+        if head.target.form == .absolute, head.fields.present.contains(.host) { return true }
+        try head.completeTarget(bytes)
+        return true
+    }
+    guard
+        let end = try HeadParser.parseFields(
+            raw, .request, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)
+    else { return false }
+    head.byteCount = end
     try head.completeTarget(bytes)
+    memory.fields.keep(raw, from: fieldsStart, to: end, of: owner, head.fields)
     return true
 }
 
@@ -134,7 +144,7 @@ func parseRequestLine(
 
 /// The methods of nearly all requests, each with its space compared at once.
 @inline(__always)
-private func commonMethod(_ word: UInt64) -> (Method, length: Int)? {
+func commonMethod(_ word: UInt64) -> (Method, length: Int)? {
     if word & 0xFFFF_FFFF == 0x2054_4547 { return (.get, 3) }
     if word & 0xFF_FFFF_FFFF == 0x20_4441_4548 { return (.head, 4) }
     return nil
@@ -182,10 +192,13 @@ private func endError(_ bytes: RawSpan, at index: Int) -> FramingError {
 @inline(__always)
 func parseVersion(_ bytes: RawSpan, at start: Int) throws(FramingError) -> UInt8 {
     let word = loadWord(bytes, start)
-    if word == 0x312E_312F_5054_5448 { return 1 }
+    if isVersion11(bytes, at: start) { return 1 }
     if word == 0x302E_312F_5054_5448 { return 0 }
     throw versionError(word)
 }
+
+@inline(__always)
+func isVersion11(_ bytes: RawSpan, at start: Int) -> Bool { loadWord(bytes, start) == 0x312E_312F_5054_5448 }
 
 private func versionError(_ word: UInt64) -> FramingError {
     guard word & 0xFF_FFFF_FFFF == 0x2F_5054_5448 else { return .badVersion }  // "HTTP/"

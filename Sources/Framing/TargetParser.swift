@@ -26,17 +26,23 @@ private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(Fra
     } else {
         throw notAbsolute(bytes, range)
     }
-    if let (authority, end) = parsePlainAuthority(bytes, from: start, to: range.upperBound) {
-        return RequestTarget(
-            form: .absolute, scheme: scheme, host: authority.host, port: authority.port ?? scheme.defaultPort,
-            path: end..<range.upperBound)
-    }
-    var end = start
-    while end < range.upperBound, !endsAuthority(loadByte(bytes, end)) { end &+= 1 }
-    let authority = try parseTargetAuthority(bytes, start..<end)
-    return RequestTarget(
+    let (authority, end) = try parsePrecedingAuthority(bytes, start..<range.upperBound)
+    var target = RequestTarget(
         form: .absolute, scheme: scheme, host: authority.host, port: authority.port ?? scheme.defaultPort,
         path: end..<range.upperBound)
+    target.isNormalised = isNormalisedURI(target, bytes)
+    return target
+}
+
+/// Parses the authority at the beginning of the range. `end` is where path or query begin.
+@inline(__always)
+private func parsePrecedingAuthority(
+    _ bytes: RawSpan, _ range: Range<Int>
+) throws(FramingError) -> (Authority, end: Int) {
+    if let plain = parsePlainAuthority(bytes, from: range.lowerBound, to: range.upperBound) { return plain }
+    var end = range.lowerBound
+    while end < range.upperBound, !endsAuthority(loadByte(bytes, end)) { end &+= 1 }
+    return (try parseTargetAuthority(bytes, range.lowerBound..<end), end)
 }
 
 /// Parses `uri-host ":" port` for CONNECT (§3.2.3). The port is required (RFC 9110 §9.3.6).

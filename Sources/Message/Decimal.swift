@@ -51,6 +51,26 @@ package func appendDecimal(_ value: UInt64, to bytes: inout OutputSpan<UInt8>) {
     }
 }
 
+/// The digits of a number below 10⁸, without leading zeros: the first digit is the lowest byte.
+///
+/// All digits are computed at once. Each step divides the parts of the word, which lie beside each other, in two: into parts of four digits, of two and of one. The
+/// factors are the reciprocals of 100 and 10, exact for parts of that size.
+@inlinable @inline(__always)
+package func shortDecimal(_ value: UInt32) -> (digits: UInt64, count: Int) {
+    precondition(value < shortDecimalEnd, "more than eight digits")
+    let fours = UInt64(value / 10_000) | UInt64(value % 10_000) &<< 32
+    let hundreds = (fours &* 10_486) &>> 20 & 0x0000_007F_0000_007F
+    let twos = hundreds | (fours &- hundreds &* 100) &<< 16
+    let tens = (twos &* 103) &>> 10 & 0x000F_000F_000F_000F
+    let ones = tens | (twos &- tens &* 10) &<< 8
+    let zeros = min(ones.trailingZeroBitCount &>> 3, 7)
+    return ((ones | 0x3030_3030_3030_3030) &>> UInt64(zeros &* 8), 8 &- zeros)
+}
+
+/// The first number that `shortDecimal` does not take.
+@inlinable
+package var shortDecimalEnd: UInt32 { 100_000_000 }
+
 /// Appends the three digits of a status code (RFC 9110 §15).
 package func appendStatus(_ status: UInt16, to bytes: inout OutputSpan<UInt8>) {
     precondition(100...999 ~= status, "a status code has three digits")

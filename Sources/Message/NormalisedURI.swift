@@ -8,7 +8,7 @@
 /// A target of OPTIONS with an empty path or "*" is appended as "*" after the authority, which no other URI has. Authority-form is
 /// appended as `host:port`, after `http://`.
 package func appendNormalisedURI(_ target: RequestTarget, of bytes: borrowing Span<UInt8>, to result: inout [UInt8]) {
-    if let whole = normalRange(target, unsafe bytes.bytes) { return result.append(bytes, whole) }
+    if let whole = target.normalisedRange { return result.append(bytes, whole) }
     appendNormalisedOrigin(target.scheme, bytes, host: target.hostRange, port: target.port, to: &result)
     switch target.form {
     case .origin, .absolute: appendPath(bytes, target.pathRange, to: &result)
@@ -48,31 +48,29 @@ package func appendPath(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, to 
     result.append(bytes, range)
 }
 
-/// The range of a target in absolute-form that is normalised already, as nearly all are. Nil for any other target.
-private func normalRange(_ target: RequestTarget, _ bytes: RawSpan) -> Range<Int>? {
+/// Whether the bytes of a target in absolute-form, as received, are its normalised URI.
+package func isNormalisedURI(_ target: RequestTarget, _ bytes: RawSpan) -> Bool {
     let (host, path) = (target.hostRange, target.pathRange)
-    guard target.form == .absolute, !path.isEmpty, loadByte(bytes, path.lowerBound) == 0x2F,
-        let start = startOfScheme(target.scheme, bytes, before: host.lowerBound)
-    else { return nil }
+    guard !path.isEmpty, loadByte(bytes, path.lowerBound) == 0x2F,
+        hasLowercaseScheme(target.scheme, bytes, before: host.lowerBound)
+    else { return false }
     if host.upperBound == path.lowerBound {
-        guard target.port == target.scheme.defaultPort else { return nil }
+        guard target.port == target.scheme.defaultPort else { return false }
     } else {
         guard target.port != target.scheme.defaultPort, path.lowerBound - host.upperBound > 1,
             loadByte(bytes, host.upperBound + 1) != 0x30
-        else { return nil }
+        else { return false }
     }
-    guard loadByte(bytes, host.upperBound - 1) != 0x2E,
-        scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
+    return loadByte(bytes, host.upperBound - 1) != 0x2E
+        && scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
             == host.upperBound
-    else { return nil }
-    return start..<path.upperBound
 }
 
-/// The offset of the "http://" or "https://" in lower case that precedes the host.
-private func startOfScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int) -> Int? {
-    switch scheme {
-    case .http: host >= 7 && loadWord(bytes, host - 7) & 0xFF_FFFF_FFFF_FFFF == 0x2F_2F3A_7074_7468 ? host - 7 : nil
-    case .https: host >= 8 && loadWord(bytes, host - 8) == 0x2F2F_3A73_7074_7468 ? host - 8 : nil
+private func hasLowercaseScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int) -> Bool {
+    let word = loadWord(bytes, host - scheme.prefixLength)
+    return switch scheme {
+    case .http: word & 0xFF_FFFF_FFFF_FFFF == 0x2F_2F3A_7074_7468
+    case .https: word == 0x2F2F_3A73_7074_7468
     }
 }
 

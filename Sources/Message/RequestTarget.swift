@@ -11,6 +11,15 @@ package enum Scheme: UInt8, Sendable {
         }
     }
 
+    /// The number of bytes of `http://` or `https://`.
+    @inlinable
+    package var prefixLength: Int {
+        switch self {
+        case .http: 7
+        case .https: 8
+        }
+    }
+
     package var text: StaticString {
         switch self {
         case .http: "http"
@@ -34,6 +43,8 @@ package struct RequestTarget: Sendable, Equatable {
     /// The port; the default of the scheme if none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
     @usableFromInline package var port: UInt16
     @usableFromInline var hostStart, hostEnd, pathStart, pathEnd: UInt32
+    /// Whether the bytes of a target in absolute-form are its normalised URI, as nearly all are (NormalisedURI.swift). The parser finds it out.
+    @usableFromInline package var isNormalised = false
 
     @inlinable @inline(__always)
     package init(form: TargetForm, scheme: Scheme, host: Range<Int>, port: UInt16, path: Range<Int>) {
@@ -56,6 +67,12 @@ package struct RequestTarget: Sendable, Equatable {
             hostStart = UInt32(newValue.lowerBound)
             hostEnd = UInt32(newValue.upperBound)
         }
+    }
+
+    /// The range of the whole target if it is normalised as it stands. Nil if it is not.
+    @inlinable
+    package var normalisedRange: Range<Int>? {
+        isNormalised ? Int(hostStart) - scheme.prefixLength..<Int(pathEnd) : nil
     }
 
     /// The range of path and query as received. Empty if an absolute-form has none, which means "/", or "*" for OPTIONS

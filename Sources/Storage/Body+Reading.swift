@@ -25,6 +25,13 @@ extension Body {
         return used
     }
 
+    /// The first `count` bytes, if memory has them in one page. Nil if it does not: send `vectors`. All of these bytes are published.
+    package func firstBytes(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard count <= layout.page(at: 0).end, isResident, let page = unsafe firstPage else { return nil }
+        precondition(count >= 0 && count <= length, "bytes are read once they are published")
+        return unsafe UnsafeRawBufferPointer(start: page, count: count)
+    }
+
     /// The bytes from `offset` on as a range of a file, to be sent without a copy: as many as are together, at most `limit`. Nil where
     /// they are not in a file, are too few, or must be read first: send `vectors` or `piece`.
     /// - Parameter limit: all of these bytes are published.

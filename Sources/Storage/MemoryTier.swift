@@ -26,6 +26,11 @@ package final class MemoryTier: Sendable {
         unsafe shelves.lookup(key, keyBytes)
     }
 
+    /// Returns the first of the variants that `lookup` returns, in less time.
+    package func newest(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> StoredRecord? {
+        unsafe shelves.newest(key, keyBytes)
+    }
+
     /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) { record.markUsed() }
 

@@ -7,7 +7,7 @@
         /// Newest first, never empty. Nil if the slot is free.
         private(set) var variants: [StoredRecord]?
         /// The first of the variants, so that the key can be compared without a retain. Unretained: `variants` owns it.
-        private var newest: Unmanaged<StoredRecord>?
+        private(set) var newest: Unmanaged<StoredRecord>?
 
         init(_ key: StorageKey, _ variants: [StoredRecord]?) {
             self.key = key
@@ -43,6 +43,13 @@
     func variants(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord]? {
         let index = unsafe find(key, keyBytes)
         return unsafe index < 0 ? nil : slots[index].variants
+    }
+
+    /// Returns the newest of the variants under the key. Returns nil if there are none.
+    @inline(__always)
+    func newest(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> StoredRecord? {
+        let index = unsafe find(key, keyBytes)
+        return unsafe index < 0 ? nil : slots[index].newest?.takeUnretainedValue()
     }
 
     /// Stores a list of variants under their key. An empty list frees the slot.

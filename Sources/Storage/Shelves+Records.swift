@@ -7,6 +7,11 @@ extension Shelves {
         read(shardIndex(key)) { shard in unsafe shard.table.variants(key, keyBytes) ?? [] }
     }
 
+    @inline(__always)
+    func newest(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> StoredRecord? {
+        read(shardIndex(key)) { shard in unsafe shard.table.newest(key, keyBytes) }
+    }
+
     /// - Returns: the responses that were removed for it. Nil if the response was not stored.
     func insert(_ record: StoredRecord) -> [StoredRecord]? {
         let state = record.body.state

@@ -27,6 +27,10 @@ package final class Tiers: Sendable {
         unsafe memory.lookup(key, keyBytes)
     }
 
+    package func newest(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> StoredRecord? {
+        unsafe memory.newest(key, keyBytes)
+    }
+
     /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) {
         // This is on the way of a hit. If a response is used often, nothing but its own count is read.

@@ -29,6 +29,27 @@ struct TimerTests {
         #expect(short.deadline == nil)
     }
 
+    @Test func `a limit fires that is set when none was left, at once or after a while`() throws {
+        let loop = try EventLoop()
+        let cancelled = Limit {}
+        for pause in [Duration.zero, .milliseconds(250)] {
+            loop.timers.schedule(cancelled, after: .milliseconds(150))
+            loop.timers.cancel(cancelled)
+            let wait = PreciseTimer(loop) { loop.stop() }
+            wait.start(at: loop.now.advanced(by: pause))
+            loop.run()
+            let start = loop.now
+            var after: Duration?
+            let limit = Limit {
+                after = loop.now.duration(since: start)
+                loop.stop()
+            }
+            loop.timers.schedule(limit, after: .milliseconds(150))
+            loop.run()
+            #expect(try #require(after) >= .milliseconds(150))
+        }
+    }
+
     @Test func `a limit pushed back fires at its last deadline, one brought forward at its new one`() throws {
         let loop = try EventLoop()
         let start = loop.now

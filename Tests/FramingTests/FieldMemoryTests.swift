@@ -3,34 +3,6 @@ import Message
 import Testing
 
 @Suite("FieldMemory: heads whose lines are repeated") struct FieldMemoryTests {
-    private struct Parsed: Equatable {
-        var result: RequestResult?
-        static func == (a: Parsed, b: Parsed) -> Bool { a.result == b.result }
-    }
-
-    /// Parses heads of some connections in turn, with the memory and without, and compares.
-    private func check(_ heads: [(owner: UInt64, text: String)], limits: Limits = Limits()) {
-        let memory = FieldMemory()
-        var head = RequestHead()
-        for (owner, text) in heads {
-            let bytes = Array(text.utf8)
-            var progress = HeadProgress()
-            var result: RequestResult?
-            do throws(FramingError) {
-                if try parseRequestHead(
-                    bytes.span, into: &head, progress: &progress, limits: limits, memory: memory, owner: owner)
-                {
-                    result = RequestResult(
-                        error: nil, method: FramingTests.text(bytes[head.methodRange]),
-                        target: FramingTests.text(bytes[head.targetRange]),
-                        parsed: head.target, minorVersion: head.minorVersion, fields: head.fields,
-                        byteCount: head.byteCount)
-                }
-            } catch { result = RequestResult(error: error) }
-            #expect(Parsed(result: result) == Parsed(result: parseRequest(bytes, limits: limits)), "\(owner) \(text)")
-        }
-    }
-
     private static func get(_ path: String, _ lines: String...) -> String {
         "GET http://h.example\(path) HTTP/1.1\r\n" + lines.map { "\($0)\r\n" }.joined() + "\r\n"
     }
@@ -38,7 +10,7 @@ import Testing
     private static let lines = ["Host: h.example", "Accept: */*", "X-Own: 1", "accept-encoding: gzip"]
 
     @Test func `lines behind request lines of any length`() {
-        check(
+        expectSameWithMemory(
             ["/", "/a/long/path/that/moves/all/offsets", "/b", "/", "/"].map { path in
                 (7, "GET http://h.example\(path) HTTP/1.1\r\n" + Self.lines.joined(separator: "\r\n") + "\r\n\r\n")
             })
@@ -46,7 +18,7 @@ import Testing
 
     @Test func `what follows the head, or lacks at its end, is as without`() {
         let head = Self.get("/a", "Host: h.example", "Accept: */*")
-        check([
+        expectSameWithMemory([
             (7, head), (7, head), (7, head + head), (7, head + "body"), (7, String(head.dropLast(2))),
             (7, String(head.dropLast())), (7, "\r\n" + head), (7, head),
         ])
@@ -59,14 +31,14 @@ import Testing
             for byte: UInt8 in [0x00, 0x20, 0x3A, 0x41, 0x0A, 0x0D, 0xFF] where byte != bytes[at] {
                 var changed = bytes
                 changed[at] = byte
-                check([(7, head), (7, head), (7, String(decoding: changed, as: UTF8.self)), (7, head)])
+                expectSameWithMemory([(7, head), (7, head), (7, String(decoding: changed, as: UTF8.self)), (7, head)])
             }
         }
     }
 
     @Test func `connections that share an entry do not get each other's lines`() {
         let (one, two) = (Self.get("/", "Host: h.example", "A: 1"), Self.get("/", "Host: h.example", "B: 2"))
-        check([(1, one), (257, two), (1, one), (257, two), (1, two), (257, one), (1, one), (1, one)])
+        expectSameWithMemory([(1, one), (257, two), (1, one), (257, two), (1, two), (257, one), (1, one), (1, one)])
     }
 
     @Test func `limits hold for lines that are remembered`() {
@@ -74,8 +46,9 @@ import Testing
         let long = "GET http://h.example/\(String(repeating: "x", count: 100)) HTTP/1.1\r\n"
         var limits = Limits()
         limits.headBytesMax = 120
-        check([(7, head), (7, head), (7, long + "Host: h.example\r\nA: 1\r\nB: 2\r\n\r\n"), (7, head)], limits: limits)
-        let memory = FieldMemory()
+        expectSameWithMemory(
+            [(7, head), (7, head), (7, long + "Host: h.example\r\nA: 1\r\nB: 2\r\n\r\n"), (7, head)], limits: limits)
+        let memory = HeadMemory()
         var parsed = RequestHead()
         var counts: [Int?] = []
         for fields in [100, 100, 2] {
@@ -94,21 +67,24 @@ import Testing
 
     @Test(arguments: [0, 1, 31, 32, 33, 60]) func `any number of lines`(_ count: Int) {
         let head = Self.get("/").dropLast(2) + (0..<count).map { "Field-\($0): \($0)\r\n" }.joined() + "\r\n"
-        check(Array(repeating: (7, String(head)), count: 4))
+        expectSameWithMemory(Array(repeating: (7, String(head)), count: 4))
     }
 
     @Test(arguments: [900, 1000, 1100, 5000]) func `lines of any length`(_ count: Int) {
         let head = Self.get("/", "Host: h.example", "X: \(String(repeating: "y", count: count))")
-        check(Array(repeating: (7, head), count: 4))
+        expectSameWithMemory(Array(repeating: (7, head), count: 4))
     }
 
     @Test func `a connection that sends something new each time`() {
-        check((0..<20).map { (7, Self.get("/", "Host: h.example", "X: \($0)")) } + [(7, Self.get("/", "X: 19"))])
+        expectSameWithMemory(
+            (0..<20).map { (7, Self.get("/", "Host: h.example", "X: \($0)")) } + [(7, Self.get("/", "X: 19"))])
     }
 
     @Test func `a host that is only in the lines`() {
         let head = "GET /a HTTP/1.1\r\nHost: h.example\r\n\r\n"
-        check([(7, head), (7, head), (7, "GET /a HTTP/1.1\r\nHost: i.example\r\n\r\n"), (7, head), (7, head)])
-        check(Array(repeating: (7, "GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), count: 3))
+        expectSameWithMemory([
+            (7, head), (7, head), (7, "GET /a HTTP/1.1\r\nHost: i.example\r\n\r\n"), (7, head), (7, head),
+        ])
+        expectSameWithMemory(Array(repeating: (7, "GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), count: 3))
     }
 }

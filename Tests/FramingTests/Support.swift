@@ -36,6 +36,32 @@ func parseRequest(_ bytes: [UInt8], askedAt pieces: [Int]? = nil, limits: Limits
     return nil
 }
 
+/// Parses heads of some connections in turn, with what the connections sent before and without, and compares.
+func expectSameWithMemory(
+    _ heads: [(owner: UInt64, text: String)], limits: Limits = Limits(),
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
+    let memory = HeadMemory()
+    var head = RequestHead()
+    for (owner, text) in heads {
+        let bytes = Array(text.utf8)
+        var progress = HeadProgress()
+        var result: RequestResult?
+        do throws(FramingError) {
+            if try parseRequestHead(
+                bytes.span, into: &head, progress: &progress, limits: limits, memory: memory, owner: owner)
+            {
+                result = RequestResult(
+                    error: nil, method: FramingTests.text(bytes[head.methodRange]),
+                    target: FramingTests.text(bytes[head.targetRange]), parsed: head.target,
+                    minorVersion: head.minorVersion, fields: head.fields, byteCount: head.byteCount)
+            }
+        } catch { result = RequestResult(error: error) }
+        let expected = parseRequest(bytes, limits: limits)
+        #expect(result == expected, "\(owner) \(text)", sourceLocation: sourceLocation)
+    }
+}
+
 struct ResponseResult: Equatable {
     var error: FramingError?
     var status: UInt16 = 0

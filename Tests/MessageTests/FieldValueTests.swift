@@ -142,6 +142,21 @@ struct SmallParserTests {
         }
     }
 
+    @Test func `decimals of up to eight digits at once`() {
+        var values: [UInt32] = [0, shortDecimalEnd - 1]
+        for power: UInt32 in [10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000] {
+            values += [power - 1, power, power + 1, power * 9, power * 10 - 1]
+        }
+        values += stride(from: 0, to: 30_000, by: 1).map { UInt32($0) }
+        values += stride(from: 30_000, to: shortDecimalEnd, by: 9_973)
+        for value in values {
+            let (digits, count) = shortDecimal(value)
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: digits >> UInt64($0 * 8)) }
+            #expect(text(bytes) == String(value))
+            #expect(count == 8 || digits >> UInt64(count * 8) == 0)
+        }
+    }
+
     @Test(arguments: 0..<40) func `ranges of bytes are equal if each byte is`(_ count: Int) {
         func isEqual(_ a: [UInt8], _ first: Range<Int>, _ b: [UInt8], _ second: Range<Int>) -> Bool {
             areEqual(a.span, first, b.span, second)

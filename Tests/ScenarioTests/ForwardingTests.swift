@@ -122,6 +122,27 @@ struct ForwardingTests {
         }
     }
 
+    @Test func `requests of one connection whose targets are nearly the same get answers of their own`() throws {
+        try scenario { s in
+            let client = try s.client()
+            let origin = "http://127.0.0.1:\(s.origin.port)"
+            for path in ["/", "/a", "/a?b"] {
+                s.origin.expects("GET \(path)").replies(200, "Cache-Control: max-age=60", body: path)
+            }
+            let targets: [(target: String, body: String)] = [
+                ("\(origin)/", "/"), ("\(origin)/a", "/a"), ("\(origin)/a?b", "/a?b"), (origin, "/"),
+                ("\(origin)/a", "/a"), ("HTTP://127.0.0.1:\(s.origin.port)/a", "/a"), ("\(origin)/a?b", "/a?b"),
+                ("http://127.0.0.1:0\(s.origin.port)/a", "/a"), ("\(origin)/", "/"),
+            ]
+            for (target, _) in targets {
+                try client.send("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1:\(s.origin.port)\r\n\r\n")
+            }
+            for (target, body) in targets { #expect(try client.response().text == body, "\(target)") }
+            try client.send("GET http://u@127.0.0.1:\(s.origin.port)/a HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try client.response().status == 400)
+        }
+    }
+
     @Test func `a 204 never has a length, whatever the origin sends (RFC 9110 §8.6)`() throws {
         try scenario { s in
             for method in ["GET", "HEAD"] {

@@ -25,6 +25,24 @@ struct BodyTests {
         #expect(body.bytes(from: length / 3, vectorCount: 1) == pattern(length / 3..<length))
     }
 
+    @Test func `a page has the first bytes, or has not all of them`() throws {
+        func firstBytes(_ body: Body, _ count: Int) -> [UInt8]? {
+            unsafe body.firstBytes(count).map { unsafe Array($0) }
+        }
+        for length in Self.lengths {
+            for expected in [length, nil] {
+                let body = try #require(tier.makeBody(expectedLength: expected))
+                #expect(body.append(pattern(0..<length)) == .appended)
+                #expect(body.finish())
+                for count in [0, 1, 64, 65, 4096, 4097, length] where count <= length {
+                    if let bytes = firstBytes(body, count) { #expect(bytes == pattern(0..<count)) }
+                }
+                if expected != nil, 1...262_144 ~= length { #expect(firstBytes(body, length) != nil) }
+                if length > 262_144 { #expect(firstBytes(body, length) == nil) }
+            }
+        }
+    }
+
     @Test func `an empty body takes no page`() throws {
         let before = tier.statistics.usedBytes
         let body = try #require(tier.makeBody(expectedLength: 0))

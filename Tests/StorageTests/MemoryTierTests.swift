@@ -8,7 +8,9 @@ struct MemoryTierTests {
     @Test func `exactly the stored records are found`() throws {
         let record = try #require(tier.store("a", bytes: 100))
         #expect(tier.lookup("a").map(ObjectIdentifier.init) == [ObjectIdentifier(record)])
+        #expect(tier.newest("a") === record)
         #expect(tier.lookup("b").isEmpty)
+        #expect(tier.newest("b") == nil)
         #expect(record.body.bytes() == pattern(0..<100))
     }
 
@@ -22,13 +24,17 @@ struct MemoryTierTests {
         #expect(tier.insert(twin))
         #expect(tier.find("x", under: record.key).first === twin)
         #expect(tier.lookup("a").first === record)
+        #expect(tier.newest("ab", under: record.key) == nil)
+        #expect(tier.newest("x", under: record.key) === twin)
         #expect(tier.invalidate("a") == 1)
+        #expect(tier.newest("a") == nil)
         #expect(tier.find("x", under: record.key).first === twin)
     }
 
     @Test func `variants are listed newest first, and the oldest are removed`() {
         for variant in ["1", "2", "3", "4"] { tier.store("a", variant: variant, bytes: 10) }
         #expect(tier.lookup("a").map(\.variant) == ["4", "3", "2"])
+        #expect(tier.newest("a") === tier.lookup("a").first)
         #expect(tier.statistics.recordCount == 3)
     }
 
@@ -38,6 +44,7 @@ struct MemoryTierTests {
         let newer = try #require(tier.store("a", variant: "1", bytes: 20))
         #expect(tier.lookup("a").map(\.variant) == ["1", "2"])
         #expect(tier.lookup("a").first === newer)
+        #expect(tier.newest("a") === newer)
         #expect(tier.statistics.recordCount == 2)
     }
 

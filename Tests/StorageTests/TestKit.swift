@@ -49,6 +49,10 @@ extension MemoryTier {
         unsafe Array(name.utf8).withUnsafeBytes { unsafe lookup(key, $0) }
     }
 
+    func newest(_ name: String, under key: StorageKey? = nil) -> StoredRecord? {
+        unsafe Array(name.utf8).withUnsafeBytes { unsafe newest(key ?? storageKey(name), $0) }
+    }
+
     func invalidate(_ name: String) -> Int {
         unsafe Array(name.utf8).withUnsafeBytes { unsafe invalidate(storageKey(name), $0) }
     }

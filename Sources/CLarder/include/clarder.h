@@ -18,6 +18,8 @@ int clarder_duplicate_listening(int fd);
 int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length);   /* SOCK_NONBLOCK | SOCK_CLOEXEC */
 int clarder_socket(int domain, int type);                                   /* SOCK_NONBLOCK | SOCK_CLOEXEC added */
 int clarder_eventfd(void);
+int clarder_timerfd(void);                                                  /* CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC */
+int clarder_timerfd_repeat(int fd, long nanoseconds);                       /* 0 stops it */
 int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
 ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */
 int clarder_set_nonblocking(int fd);

@@ -27,22 +27,22 @@ extension ClientConnection {
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isOrdinary, pins == nil else {
-            if let way = shortWay { return unsafe answer(bytes, by: way) }
+            if let shortWay { return unsafe answer(bytes, by: shortWay) }
             return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
-        let key = unsafe readKey(bytes)
-        let zone = worker.zones[0]
-        let newest = unsafe zone.lookup(key, scratch.pointee.keyBytes.span).first
-        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
-            case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
-            unsafe serve(record, age: age, ttl: ttl, method, bytes)
+        let (key, newest) = unsafe newest(for: bytes)
+        guard let newest else {
+            return unsafe begin(
+                bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: true)
+        }
+        if newest.isPlain, case .serve(let age, let ttl) = reuse(of: newest.terms, for: cache, now: worker.wallTime),
+            unsafe serve(newest, age: age, ttl: ttl, method, bytes)
         {
             return
         }
-        unsafe begin(
-            bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
+        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
 
     /// Serves a fresh response of the default zone as it is stored. Returns false if it takes the longer path, and writes nothing then.
@@ -57,18 +57,18 @@ extension ClientConnection {
         guard body.isComplete,
             unsafe !worker.scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         else { return false }
-        let zone = worker.zones[0]
         if body.length > ClientConnection.copiedBodyMax, method != .head,
-            unsafe serveFromFile(record, zone, age: age, ttl: ttl, bytes, logIn)
+            unsafe serveFromFile(record, worker.zones[0], age: age, ttl: ttl, bytes, logIn)
         {
             return true
         }
         if body.isResident || method == .head {
             if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
-            zone.tier.touch(record)
+            unsafe worker.scratch.pointee.defaultZone._withUnsafeGuaranteedRef { $0.tier.touch(record) }
             unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes, logIn)
             return true
         }
+        let zone = worker.zones[0]
         guard let body = unsafe bodyFromDisk(record, zone) else { return false }
         // Nothing can go wrong any more: a count is used up by an answer.
         if let logIn, unsafe !logIn.use(bytes.span, worker) { return false }
@@ -102,10 +102,10 @@ extension ClientConnection {
 
     /// Answers one request where users have to prove who they are, or rules look at requests, if the last hit on this connection says
     /// that this one is allowed as well.
-    private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by way: ShortWay) {
+    private func answer(_ bytes: UnsafeBufferPointer<UInt8>, by kept: KeptShortWay) {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        let logIn = shortWayLogIn
+        let (way, logIn) = (kept.way, kept.logIn)
         guard unsafe isPlain(bytes, scratch, but: scratch.pointee.fieldsOfConcern.credentials), context.isOrdinary,
             pins == nil,
             unsafe way.concerns(
@@ -116,14 +116,13 @@ extension ClientConnection {
         else { return unsafe answerUncommonRequest(bytes) }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
-        let key = unsafe readKey(bytes)
-        let newest = unsafe worker.zones[0].lookup(key, scratch.pointee.keyBytes.span).first
-        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlainInForm,
+        let (key, newest) = unsafe newest(for: bytes)
+        if let record = newest, record.isPlainInForm,
             !record.mayYetBePersisted || worker.zones[0].tier.backStore == nil,
             case .serve(_, let ttl) = reuse(
                 of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {
-            let limits = shortWayLimits
+            let limits = kept.limits
             let length = method == .head ? 0 : record.body.length
             guard
                 limits?.countBrief(
@@ -159,22 +158,23 @@ extension ClientConnection {
         let settings = unsafe worker.scratch.pointee.settingsNumber
         let bytes = request.bytes
         if let shortWay,
-            shortWay.concerns(
+            shortWay.way.concerns(
                 head.method, head.target, head.fields, bytes.span, settings: settings, now: worker.uptime)
         {
             return
         }
         var proof: ProvenCredentials?
-        shortWayLogIn = nil
+        var logIn: DigestLogIn?
+        if shortWay?.logIn != nil { shortWay = nil }
         if context.identity == nil, snapshot.requiresIdentity || request.identity != nil {
             guard let identity = request.identity,
                 worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
             if identity.scheme == .digest {
-                shortWayLogIn = request.fields.first(.proxyAuthorization).flatMap {
+                logIn = request.fields.first(.proxyAuthorization).flatMap {
                     DigestLogIn($0, of: identity, snapshot, now: worker.uptime)
                 }
-                guard shortWayLogIn != nil else { return }
+                guard logIn != nil else { return }
             } else if let value = request.fields.first(.proxyAuthorization) {
                 proof = ProvenCredentials(value, of: identity, worker.shared.credentialsHash)
                 guard proof != nil else { return }
@@ -184,11 +184,10 @@ extension ClientConnection {
         } else if head.fields.present.contains(.proxyAuthorization) {
             return
         }
-        shortWay = ShortWay(
-            for: request.access, head.target, bytes.span, proof: proof,
-            needsProof: shortWayLogIn != nil, settings: settings, access: snapshot.access, rules: snapshot.cacheRules,
-            limits: snapshot.limitPlan)
-        shortWayLimits = worker.limits(ofOthersLike: request, snapshot)
+        let way = ShortWay(
+            for: request.access, head.target, bytes.span, proof: proof, needsProof: logIn != nil, settings: settings,
+            access: snapshot.access, rules: snapshot.cacheRules, limits: snapshot.limitPlan)
+        shortWay = KeptShortWay(way, worker.limits(ofOthersLike: request, snapshot), logIn)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
@@ -228,14 +227,31 @@ extension ClientConnection {
         return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
     }
 
-    /// Writes the normalised URI into `scratch.keyBytes`, and returns its hash.
-    func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
+    /// Looks in the memory of the default zone for the newest response that is stored under the URI of the request.
+    @inline(__always)
+    private func newest(for bytes: UnsafeBufferPointer<UInt8>) -> (StorageKey, StoredResponse?) {
+        let scratch = unsafe worker.scratch
+        if let range = unsafe scratch.pointee.requestHead.target.normalisedRange {
+            return unsafe newest(under: bytes.span.extracting(range))
+        }
+        unsafe writeURI(of: bytes)
+        return unsafe newest(under: scratch.pointee.keyBytes.span)
+    }
+
+    @inline(__always)
+    private func newest(under uri: borrowing Span<UInt8>) -> (StorageKey, StoredResponse?) {
+        let scratch = unsafe worker.scratch
+        let key = unsafe scratch.pointee.keyHasher.key(of: uri)
+        return unsafe (key, scratch.pointee.defaultZone._withUnsafeGuaranteedRef { $0.newest(key, uri) })
+    }
+
+    /// Writes the normalised URI of the request into `scratch.keyBytes`.
+    private func writeURI(of bytes: UnsafeBufferPointer<UInt8>) {
         let scratch = unsafe worker.scratch
         // An array that a request still has is replaced when it is cleared, each time by one with a little more room.
         if unsafe scratch.pointee.keyBytes.capacity > Self.keyRoomMax { unsafe scratch.pointee.keyBytes = [] }
         unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
         unsafe appendNormalisedURI(scratch.pointee.requestHead.target, of: bytes.span, to: &scratch.pointee.keyBytes)
-        return unsafe scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
     }
 
     /// More room than nearly every key needs.
@@ -253,7 +269,7 @@ extension ClientConnection {
             case .none, .length(0), .tunnel: break
             case .length, .chunked, .untilClose: cache.hasBody = true
             }
-            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength, key: readKey(bytes))
+            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength)
         } catch {
             refuse(violation: error)
         }
@@ -261,12 +277,16 @@ extension ClientConnection {
 
     /// Begins an exchange for the request. It may have answered, or even closed the connection, when this returns.
     ///
-    /// - Parameter isAbsent: memory was searched for the key just now, and had nothing.
+    /// - Parameters:
+    ///   - key: that of the request's URI, if the caller knows it.
+    ///   - isAbsent: memory was searched for the key just now, and had nothing.
     func begin(
         _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
-        key: StorageKey, isAbsent: Bool = false
+        key known: StorageKey? = nil, isAbsent: Bool = false
     ) {
         let scratch = unsafe worker.scratch
+        unsafe writeURI(of: bytes)
+        let key = unsafe known ?? scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
         let snapshot = worker.snapshot
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
@@ -349,7 +369,7 @@ extension ClientConnection {
             out.append("\r\nProxy-Authentication-Info: ")
             out.append(logIn.information)
         }
-        out.append(persists ? "\r\n\r\n" : "\r\nConnection: close\r\n\r\n")
+        if persists { out.append("\r\n\r\n") } else { out.append("\r\nConnection: close\r\n\r\n") }
         worker.counters.add(.hits)
         account.status = record.cached.status
         account.outcome = .hit
@@ -369,10 +389,15 @@ extension ClientConnection {
         let headBytes = out.count
         let sent: IOResult
         if length <= ClientConnection.copiedBodyMax {
-            let vectors = unsafe worker.vectors
-            let used = unsafe length == 0 ? 0 : body.vectors(from: 0, limit: length, into: vectors)
-            for index in 0..<used {
-                unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+            if let bytes = unsafe body.firstBytes(length) {
+                unsafe out.append(bytes)
+            } else {
+                let vectors = unsafe worker.vectors
+                let used = unsafe body.vectors(from: 0, limit: length, into: vectors)
+                for index in 0..<used {
+                    unsafe out.append(
+                        UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+                }
             }
             sent = unsafe transport?.write(out.bytes) ?? .closed
         } else {
@@ -404,7 +429,7 @@ extension ClientConnection {
         if worker.log.isOn {
             unsafe worker.log.append(
                 account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.user)
+                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)

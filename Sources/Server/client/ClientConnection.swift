@@ -24,10 +24,10 @@ import Transaction
 /// the worker's thread. Almost every call can end in `close`: the socket fails, a limit is reached, an exchange resets. `close` clears the
 /// events, closes the socket and takes the connection out of the slab at once, but the object lives until the end of the turn, because one
 /// of its methods may be running. So code that goes on after such a call checks `phase` first.
+///
+/// Thousands of connections may be idle: what few of them have is in objects of its own, and small properties stand together, which saves
+/// the gaps between them.
 final class ClientConnection: TimedObject {
-    let worker: Worker
-    let id: ConnectionID
-    let context: ClientContext
     enum Phase {
         /// No request is under way. At most a part of a head has been received.
         case idle
@@ -39,7 +39,11 @@ final class ClientConnection: TimedObject {
         case lingering
         case closed
     }
-    var phase: Phase = .idle
+    /// The number of the present or last exchange. It makes jobs for an earlier exchange find nothing.
+    var exchangeNumber: UInt32 = 0
+    let worker: Worker
+    let id: ConnectionID
+    let context: ClientContext
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) var transport: Transport?
     /// No method of an `IOEvent` calls back either.
@@ -72,8 +76,24 @@ final class ClientConnection: TimedObject {
     /// The body that is sent behind the queued bytes.
     var delivery: Delivery?
     var exchange: Exchange?
-    /// The number of the present or last exchange. It makes jobs for an earlier exchange find nothing.
-    var exchangeNumber: UInt32 = 0
+    /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
+    var pins: ConnectionPins?
+    /// Nil for clients that do not log in for their connection.
+    var logIn: ClientLogIn?
+    /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
+    /// calls nothing: the unchecked access is exclusive.
+    var shortWay: KeptShortWay? {
+        _read { yield unsafe uncheckedShortWay }
+        _modify { yield unsafe &uncheckedShortWay }
+    }
+    @exclusivity(unchecked) private var uncheckedShortWay: KeptShortWay?
+    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
+    var limits: HeldLimits?
+    /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
+    var readingWatch: ProgressWatch?
+    /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
+    var sendingWatch: ProgressWatch?
+    var phase: Phase = .idle
     /// Why the connection closes after the present response; nil if it stays open.
     var closing: CloseReason?
     /// Why the connection closed or lingers. The first reason stays.
@@ -83,44 +103,23 @@ final class ClientConnection: TimedObject {
     private var awaitsTurn = false
     /// The client has sent its last byte (FIN). It may still be waiting for answers.
     private(set) var hasInputEnded = false
-    /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
-    var pins: ConnectionPins?
-    /// Nil for clients that do not log in for their connection.
-    var logIn: ClientLogIn?
-    /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
-    /// calls nothing: the unchecked access is exclusive.
-    var shortWay: ShortWay? {
-        _read { yield unsafe uncheckedShortWay }
-        _modify { yield unsafe &uncheckedShortWay }
-    }
-    @exclusivity(unchecked) private var uncheckedShortWay: ShortWay?
-    /// The buckets of requests that take `shortWay`. Nil: no limit concerns them.
-    var shortWayLimits: RequestLimits? {
-        _read { yield unsafe uncheckedShortWayLimits }
-        _modify { yield unsafe &uncheckedShortWayLimits }
-    }
-    @exclusivity(unchecked) private var uncheckedShortWayLimits: RequestLimits?
-    /// Checks requests that take `shortWay`, where each proves by itself who sends it. Nil elsewhere.
-    var shortWayLogIn: DigestLogIn? {
-        _read { yield unsafe uncheckedShortWayLogIn }
-        _modify { yield unsafe &uncheckedShortWayLogIn }
-    }
-    @exclusivity(unchecked) private var uncheckedShortWayLogIn: DigestLogIn?
-    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
-    var limits: HeldLimits?
-    /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
-    var readingWatch: ProgressWatch?
-    /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
-    var sendingWatch: ProgressWatch?
-    var requestsAnswered = 0
-    /// Bytes sent since the final head was queued, queued interim heads included.
-    var answerBytesSent = 0
-    var lingerBytes = 0
-    var account = Account()
+    /// More requests follow in the bytes that `process` is looking at.
+    var hasMoreInTurn = false
     /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
     var isPostponed = false
+    var requestsAnswered = 0
+    /// Bytes that were read and discarded while it lingers.
+    var lingerBytes: UInt32 = 0
+    /// Bytes sent since the final head was queued, queued interim heads included.
+    var answerBytesSent = 0
     /// The place of this connection among those that `limits.clients_max` bounds.
     let place: Occupancy.Place
+    /// A plain value, which calls nothing while it changes: the unchecked access is exclusive.
+    var account: Account {
+        _read { yield unsafe uncheckedAccount }
+        _modify { yield unsafe &uncheckedAccount }
+    }
+    @exclusivity(unchecked) private var uncheckedAccount = Account()
 
     init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
         self.worker = worker
@@ -190,7 +189,7 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .lingering:
             // Read and discarded, so that no unread byte makes the system send a reset. A client that goes on for ever is cut off.
-            lingerBytes += bytes.count
+            lingerBytes += UInt32(bytes.count)
             if lingerBytes > ClientConnection.lingerBytesMax { close() }
         case .tunnelling, .closed:
             return
@@ -247,8 +246,6 @@ final class ClientConnection: TimedObject {
 
     /// Whether the client has sent bytes beyond the present request.
     var hasUnreadBytes: Bool { hasMoreInTurn || !inbound.isEmpty }
-    /// More requests follow in the bytes that `process` is looking at.
-    var hasMoreInTurn = false
 
     /// How many bytes `inbound` may hold before reading pauses: at least a whole head.
     var inboundBytesMax: Int {
@@ -317,7 +314,7 @@ final class ClientConnection: TimedObject {
                         limits: worker.scratch.pointee.limits)
                     : unsafe try parseRequestHead(
                         rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
-                        limits: worker.scratch.pointee.limits, memory: worker.fieldMemory, owner: id.number)
+                        limits: worker.scratch.pointee.limits, memory: worker.headMemory, owner: id.number)
                 self.progress = isComplete ? HeadProgress() : progress
                 guard isComplete else { break }
             } catch {

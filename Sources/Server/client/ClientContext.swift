@@ -10,21 +10,28 @@ struct ClientContext {
     let isAdmitted: Bool
     /// Whether its plain requests may be answered by the short way: it is admitted, and is no other node of the fleet.
     let isOrdinary: Bool
-    /// Who the client proved to be for the whole connection: with its certificate, with SOCKS, or, in an opened tunnel, with the CONNECT. Nil
-    /// if each request carries its own credentials.
-    let identity: Identity?
-    /// The listener by which the client came; in an opened tunnel that of the CONNECT. Nil where this process itself is the client.
-    let listener: ListenerTerms?
     /// Whether TLS may hold bytes that no event of the socket announces.
     let isSecured: Bool
     /// The client asked for a tunnel with SOCKS, and is answered likewise.
     let isSocks: Bool
-    /// The origin to which requests in origin-form go. Set in an opened tunnel to that origin, nil otherwise.
-    let fixedOrigin: FixedOrigin?
-    /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.
-    let serverName: ServerName?
-    /// Where this process itself is the client. Nil for all others.
-    let program: ProgramLink?
+    /// The listener by which the client came; in an opened tunnel that of the CONNECT. Nil where this process itself is the client.
+    let listener: ListenerTerms?
+    /// What few clients have. Nil for all others, whose connections need no room for it.
+    private let particulars: Particulars?
+
+    private final class Particulars {
+        let identity: Identity?
+        let fixedOrigin: FixedOrigin?
+        let serverName: ServerName?
+        let program: ProgramLink?
+
+        init(_ identity: Identity?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?) {
+            self.identity = identity
+            self.fixedOrigin = fixedOrigin
+            self.serverName = serverName
+            self.program = program
+        }
+    }
 
     init(
         peer: IPAddress?, isAdmitted: Bool, identity: Identity? = nil, listener: ListenerTerms?,
@@ -34,12 +41,20 @@ struct ClientContext {
         self.peer = peer
         self.isAdmitted = isAdmitted
         isOrdinary = isAdmitted && listener?.isForPeers != true
-        self.identity = identity
-        self.listener = listener
         self.isSecured = isSecured
         self.isSocks = isSocks
-        self.fixedOrigin = fixedOrigin
-        self.serverName = serverName
-        self.program = program
+        self.listener = listener
+        let isParticular = identity != nil || fixedOrigin != nil || serverName != nil || program != nil
+        particulars = isParticular ? Particulars(identity, fixedOrigin, serverName, program) : nil
     }
+
+    /// Who the client proved to be for the whole connection: with its certificate, with SOCKS, or, in an opened tunnel, with the CONNECT. Nil
+    /// if each request carries its own credentials.
+    var identity: Identity? { particulars?.identity }
+    /// The origin to which requests in origin-form go. Set in an opened tunnel to that origin, nil otherwise.
+    var fixedOrigin: FixedOrigin? { particulars?.fixedOrigin }
+    /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.
+    var serverName: ServerName? { particulars?.serverName }
+    /// Where this process itself is the client. Nil for all others.
+    var program: ProgramLink? { particulars?.program }
 }

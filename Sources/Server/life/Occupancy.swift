@@ -8,22 +8,23 @@ final class Occupancy: Sendable {
     final class Place: Sendable {
         private enum Hold {
             case own(Occupancy)
-            case of(Place)
+            /// Indirect, so that the places of most connections have no room for it.
+            indirect case limited(Place, ConnectionLimits)
         }
         private let hold: Hold
-        /// What a client connection holds besides.
-        let connectionLimits: ConnectionLimits?
 
-        fileprivate init(_ occupancy: Occupancy) {
-            hold = .own(occupancy)
-            connectionLimits = nil
+        /// What a client connection holds besides.
+        var connectionLimits: ConnectionLimits? {
+            switch hold {
+            case .own: nil
+            case .limited(_, let limits): limits
+            }
         }
+
+        fileprivate init(_ occupancy: Occupancy) { hold = .own(occupancy) }
 
         /// The same place, with limits that are held as long.
-        init(_ place: Place, with limits: ConnectionLimits) {
-            hold = .of(place)
-            connectionLimits = limits
-        }
+        init(_ place: Place, with limits: ConnectionLimits) { hold = .limited(place, limits) }
 
         deinit { if case .own(let occupancy) = hold { occupancy.leave() } }
     }

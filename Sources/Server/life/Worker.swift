@@ -27,7 +27,9 @@ import Synchronization
     /// The configuration for requests that begin now.
     var snapshot: Snapshot
     /// The zones of `snapshot`. The first one is the default zone.
-    private(set) var zones: [Zone]
+    private(set) var zones: [Zone] {
+        didSet { unsafe scratch.pointee.defaultZone = Unmanaged.passUnretained(zones[0]) }
+    }
     /// Values that hits read and write. Behind a pointer, so that no access needs a dynamic exclusivity check.
     let scratch: UnsafeMutablePointer<Scratch>
     /// Sockets are read into this buffer. Its content is valid until the next read on this worker: keep a copy of what is needed longer.
@@ -85,11 +87,11 @@ import Synchronization
     let readers: ReaderQueue
     private let thread = pthread_self()
 
-    /// The field lines of requests that clients may repeat.
-    let fieldMemory = FieldMemory()
+    /// What clients may repeat in their next requests.
+    let headMemory = HeadMemory()
 
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
-    struct Scratch {
+    @safe struct Scratch {
         var limits = Limits()
         /// Whether no authentication, no access rule, no cache rule and no limit has to look at a request.
         var isOpen = false
@@ -102,10 +104,13 @@ import Synchronization
         let plainHead = CacheRequest(method: .head, fields: Fields())
         let fieldsOfConcern = FieldsOfConcern()
 
+        /// The first of the worker's zones. Unretained: `zones` owns it.
+        var defaultZone: Unmanaged<Zone>
         /// That of `Shared`.
         let keyHasher: Shared.Hasher
         var requestHead = RequestHead()
         var responseHead = ResponseHead()
+        /// The normalised URI of the present request, where somebody needed it.
         var keyBytes: [UInt8] = []
     }
 
@@ -127,7 +132,8 @@ import Synchronization
         counters = Counters()
         log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop)
         unsafe scratch = .allocate(capacity: 1)
-        unsafe scratch.initialize(to: Scratch(keyHasher: shared.hasher))
+        unsafe scratch.initialize(
+            to: Scratch(defaultZone: Unmanaged.passUnretained(zones[0]), keyHasher: shared.hasher))
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
         unsafe diskBuffer = .allocate(byteCount: Worker.diskBufferBytes, alignment: 4096)
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)

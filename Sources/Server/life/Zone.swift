@@ -30,6 +30,12 @@ package final class Zone: Sendable {
         unsafe uri.bytes.withUnsafeBytes { unsafe tier.lookup(key, $0) }
     }
 
+    /// The newest variant, in memory, of all that are stored under the key.
+    func newest(_ key: StorageKey, _ uri: borrowing Span<UInt8>) -> StoredResponse? {
+        let record = unsafe uri.bytes.withUnsafeBytes { unsafe tier.newest(key, $0) }
+        return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
+    }
+
     func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {
         tier.lead(key, uri, knownNewest: knownNewest)
     }

@@ -8,8 +8,14 @@ import Glibc
 /// must not make Larder keep everything that it has received.
 package struct OutputQueue: ~Copyable {
     private var bytes: [UInt8] = []
-    private var sent = 0
+    /// How many of them were sent: at most `sentBytesMax` after each call.
+    private var sentBytes: UInt32 = 0
     private var isLent = false
+
+    private var sent: Int {
+        get { Int(sentBytes) }
+        set { sentBytes = UInt32(newValue) }
+    }
 
     /// The most memory, in bytes, that an empty queue keeps for the next bytes.
     private static let capacityKept = 16 << 10

@@ -56,6 +56,14 @@ private func checkPurge(_ bytes: [UInt8]) {
     } catch { precondition(error.isAuthentic || error == .tooLong, "the code is right") }
 }
 
+/// As the purge of an entry.
+private func checkInvalidatedKeys(_ bytes: [UInt8]) {
+    for purge in [bytes, Array("invalidates ".utf8) + bytes] {
+        guard let invalidated = InvalidatedKeys(purge: purge) else { continue }
+        precondition(invalidated.bytes == purge, "written again it differs")
+    }
+}
+
 /// With the code that belongs to it.
 private func checkReport(_ bytes: [UInt8]) {
     do throws(NodeReportError) { _ = try NodeReport.decode(bytes, of: "a", hash: hash) } catch {}
@@ -102,6 +110,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         case 0x33: if let id = StreamID(rest) { precondition(id.text == rest, "written again it differs") }
         case 0x35: checkReport(rest)
         case 0x36: checkQuestion(rest)
+        case 0x37: checkInvalidatedKeys(rest)
         default:
             if let position = StreamPosition(rest) { precondition(position.bytes == rest, "written again it differs") }
         }

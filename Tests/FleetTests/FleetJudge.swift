@@ -17,6 +17,14 @@ struct FleetJudge {
         case answer
         /// Nodes that are well ask the origin once.
         case asksOnce
+        /// Nothing of one variant is served for another one.
+        case variant
+        /// A body that breaks off is not served as a whole one.
+        case whole
+        /// A node whose stored bodies break off is left alone for a while.
+        case circuit
+        /// What an unsafe request has changed, all nodes learn.
+        case spread
     }
 
     private(set) var violation: (rule: Rule, text: String)?
@@ -25,12 +33,21 @@ struct FleetJudge {
     private var purges: [ModelPurge] = []
     /// What the purges were that are in the stream of the Redis, or have been.
     private(set) var sentFloors: [Int: Int] = [:]
+    /// What unsafe requests were to, of which an entry is in the stream, or has been.
+    private(set) var sentChangeFloors: [Int: Int] = [:]
+    private var changes: [String: [Int: Int]] = [:]
+    /// When bodies broke off that a node had stored, for each node that has asked it.
+    private var breakOffs: [Way: [UInt64]] = [:]
+    private(set) var brokenOffCount = 0
     private(set) var answered = 0
     private(set) var sources: Set<String> = []
 
     /// One client's request causes no more questions of one node to another: its node asks the owner and the stand-in, and each of them looks into
     /// the store of one other node.
     static let questionsMax = 4
+    /// Three in ten seconds are enough for a circuit. Those of before its last probe may be among these.
+    static let breakOffsMax = 5
+    static let breakOffWindow: UInt64 = 1_000_000_000
     /// No answer takes longer, whatever is broken but the origin.
     static let answerMax: UInt64 = 60_000_000_000
 
@@ -52,6 +69,13 @@ struct FleetJudge {
 
     func purge(_ number: Int) -> ModelPurge { purges[number] }
 
+    mutating func isSent(change floors: [Int: Int], _ run: String, _ number: UInt64) {
+        changes["\(run) \(number)"] = floors
+        sentChangeFloors.merge(floors) { max($0, $1) }
+    }
+
+    func changeFloors(_ run: String, _ number: UInt64) -> [Int: Int] { changes["\(run) \(number)", default: [:]] }
+
     /// What a request that begins at a node now must not get less than.
     func floors(at node: ModelNode, _ url: Int, _ kind: ModelRequest.Kind) -> (purge: Int, change: Int) {
         // An unsafe request changes what is stored for everybody. What users have for themselves goes with their own requests.
@@ -63,7 +87,9 @@ struct FleetJudge {
 
     mutating func begin(_ request: ModelRequest) { waiting[request.id] = request }
 
-    mutating func end(_ request: ModelRequest, _ response: ModelResponse, from source: String, _ world: FleetWorld) {
+    mutating func end(
+        _ request: ModelRequest, _ response: ModelResponse, from source: String, breaksOff: Bool, _ world: FleetWorld
+    ) {
         guard waiting.removeValue(forKey: request.id) != nil else {
             return violated(.answer, "request \(request) is answered twice", world)
         }
@@ -81,13 +107,26 @@ struct FleetJudge {
         if response.version < request.floors.change {
             violated(.change, "\(gets), and the node has changed it to \(request.floors.change)", world)
         }
+        if breaksOff { brokenOffCount += 1 }
+        if response.isCut, !breaksOff { violated(.whole, "\(gets), which lacks its end", world) }
+        if request.kind != .unsafe, ModelOrigin.varies(request.url), response.variant != request.variant {
+            violated(.variant, "request \(request) gets variant \(response.variant ?? -1)", world)
+        }
         if response.user != nil, response.user != request.kind.user {
             violated(.identity, "request \(request) gets what is of user \(response.user ?? -1)", world)
         }
     }
 
     /// A node asks another one.
-    mutating func question(for request: ModelRequest, depth: Int, isForStoreOnly: Bool, _ world: FleetWorld) {
+    mutating func question(
+        for request: ModelRequest, from node: ModelNode, to peer: Int, depth: Int, isForStoreOnly: Bool,
+        _ world: FleetWorld
+    ) {
+        if let times = breakOffs[Way(node, peer)], times.count >= FleetJudge.breakOffsMax,
+            let last = times.last, world.now - last < FleetJudge.breakOffWindow
+        {
+            violated(.circuit, "\(node.name) asks n\(peer) again, whose bodies break off", world)
+        }
         request.questions += 1
         if request.isPersonal { violated(.identity, "another node is asked for what is personal: \(request)", world) }
         if request.questions > FleetJudge.questionsMax {
@@ -95,6 +134,28 @@ struct FleetJudge {
         }
         if depth > 2 || (depth == 2 && !isForStoreOnly) {
             violated(.hops, "who is asked for \(request) asks on", world)
+        }
+    }
+
+    /// A body broke off that the other node had stored.
+    mutating func brokeOff(for node: ModelNode, at peer: Int, _ world: FleetWorld) {
+        let way = Way(node, peer)
+        let recent = breakOffs[way, default: []].filter { world.now - $0 < FleetJudge.breakOffWindow }
+        breakOffs[way] = recent + [world.now]
+    }
+
+    /// The node has learned anew who the others are.
+    mutating func forgetBreakOffs(of node: ModelNode) {
+        breakOffs = breakOffs.filter { $0.key.node != ObjectIdentifier(node) }
+    }
+
+    private struct Way: Hashable {
+        let node: ObjectIdentifier
+        let peer: Int
+
+        init(_ node: ModelNode, _ peer: Int) {
+            self.node = ObjectIdentifier(node)
+            self.peer = peer
         }
     }
 
@@ -117,6 +178,13 @@ struct FleetJudge {
     mutating func checkNothingWaits(_ world: FleetWorld) {
         guard let first = waiting.values.min(by: { $0.id < $1.id }) else { return }
         violated(.answer, "request \(first) has no answer at the end", world)
+    }
+
+    /// All that unsafe requests have changed was told.
+    mutating func checkNothingIsKept(_ world: FleetWorld) {
+        for node in world.nodes.compactMap({ $0 }) where node.changes.waitingCount > 0 {
+            violated(.spread, "\(node.name) has told nobody of \(node.changes.waitingCount) changes", world)
+        }
     }
 
     /// All nodes with the same members name the same owner.

@@ -8,6 +8,8 @@ final class FleetWorld {
     /// The rule that is broken, so that the judge has something to find.
     let breach: Breach?
     let count: Int
+    /// Whether the nodes ask each other.
+    let hasOwners: Bool
     private var numbers: SeededNumbers
     private var queue = JobQueue()
     /// In nanoseconds. It begins late, so that the first nodes are no new members.
@@ -36,6 +38,7 @@ final class FleetWorld {
     /// Nobody has asked for it before the end.
     static let lastURL = urlCount
     static let users = 2
+    static let variants = 2
 
     struct Way: Hashable {
         var from: Int
@@ -49,6 +52,7 @@ final class FleetWorld {
         self.isTraced = isTraced
         numbers = SeededNumbers(state: seed)
         count = Int.random(in: 2...5, using: &numbers)
+        hasOwners = Int.random(in: 0..<4, using: &numbers) > 0
         members = Set(0..<count)
         for _ in 0..<count {
             disks.append(percent(50) ? KeptDisk() : nil)
@@ -118,7 +122,8 @@ final class FleetWorld {
         run(for: 97_000_000_000)
         judge.checkNothingWaits(self)
         judge.checkAgreement(self)
-        askTogether()
+        judge.checkNothingIsKept(self)
+        if hasOwners { askTogether() }
     }
 
     func end() { queue = JobQueue() }
@@ -151,7 +156,8 @@ final class FleetWorld {
     private func ask(_ node: ModelNode, _ kind: ModelRequest.Kind, _ url: Int) {
         lastRequest += 1
         let request = ModelRequest(
-            id: lastRequest, url: url, kind: kind, node: node, floors: judge.floors(at: node, url, kind), began: now)
+            id: lastRequest, url: url, variant: below(FleetWorld.variants), kind: kind, node: node,
+            floors: judge.floors(at: node, url, kind), began: now)
         trace("\(node.name): client \(request) begins, versions from \(request.floors)")
         judge.begin(request)
         node.take(request)
@@ -211,7 +217,7 @@ final class FleetWorld {
 
     private func disturb() {
         let index = below(count)
-        switch below(24) {
+        switch below(25) {
         case ..<4: cut(Way(from: index, to: Way.redis), bothWays: percent(70))
         case ..<6: cut(Way(from: Way.redis, to: index), bothWays: false)
         case ..<9:
@@ -231,6 +237,9 @@ final class FleetWorld {
             after(microseconds(1000...2_000_000)) { [unowned self] in redis.isUp = true }
         case 18: changeMembers()
         case 19: cuts = []
+        case 20:
+            let end = now + microseconds(300_000...4_000_000)
+            nodes[index]?.breaksHitsUntil = end
         default: nodes[index]?.evict()
         }
     }
@@ -288,6 +297,11 @@ struct ModelOrigin {
 
     func version(of url: Int) -> Int { versions[url, default: 1] }
     mutating func change(_ url: Int) { versions[url, default: 1] += 1 }
+
+    /// Whether what it sends depends on a field of the request (`Vary`).
+    static func varies(_ url: Int) -> Bool { url == 1 }
+    /// Longer than what goes into Redis.
+    static func isLong(_ url: Int) -> Bool { url == 2 }
 }
 
 /// A client's request to a node.
@@ -310,6 +324,8 @@ final class ModelRequest: CustomStringConvertible {
 
     let id: Int
     let url: Int
+    /// What its fields ask for, where the response varies.
+    let variant: Int
     let kind: Kind
     let node: ModelNode
     /// Earlier versions must not be served, because of a purge and because of an unsafe request.
@@ -318,9 +334,12 @@ final class ModelRequest: CustomStringConvertible {
     /// Questions to other nodes that the request has caused.
     var questions = 0
 
-    init(id: Int, url: Int, kind: Kind, node: ModelNode, floors: (purge: Int, change: Int), began: UInt64) {
+    init(
+        id: Int, url: Int, variant: Int, kind: Kind, node: ModelNode, floors: (purge: Int, change: Int), began: UInt64
+    ) {
         self.id = id
         self.url = url
+        self.variant = variant
         self.kind = kind
         self.node = node
         self.floors = floors
@@ -331,7 +350,9 @@ final class ModelRequest: CustomStringConvertible {
     var key: ModelKey {
         if case .withOwnKey(let user) = kind { ModelKey(url: url, user: user) } else { ModelKey(url: url, user: nil) }
     }
-    var description: String { "\(id) \(kind) /\(url)" }
+    /// Whether the response may answer it.
+    func mayUse(_ response: ModelResponse) -> Bool { response.variant.map { $0 == variant } ?? true }
+    var description: String { "\(id) \(kind) /\(url)\(ModelOrigin.varies(url) ? " variant \(variant)" : "")" }
 }
 
 struct ModelKey: Hashable, Comparable {
@@ -346,12 +367,27 @@ struct ModelKey: Hashable, Comparable {
     static func < (a: ModelKey, b: ModelKey) -> Bool { (a.url, a.user ?? -1) < (b.url, b.user ?? -1) }
 }
 
+/// What a response is stored under (RFC 9111 §4.1).
+struct ModelSlot: Hashable, Comparable {
+    var key: ModelKey
+    /// Nil: the response does not vary.
+    var variant: Int?
+
+    static func < (a: ModelSlot, b: ModelSlot) -> Bool {
+        a.key == b.key ? (a.variant ?? -1) < (b.variant ?? -1) : a.key < b.key
+    }
+}
+
 /// A response: which version of which URL, and for whom.
 struct ModelResponse: Equatable {
     var url: Int
     var version: Int
     /// Nil: for everybody.
     var user: Int?
+    /// Nil: for all requests.
+    var variant: Int?
+    /// Its body lacks its end. Who gets it is told so by the way in which it ends, and remembers it.
+    var isCut = false
     /// In seconds.
     var storedAt: Int64
     var expiresAt: Int64
@@ -371,10 +407,11 @@ final class ModelStored {
 
 /// What a disk keeps while its node is down.
 final class KeptDisk {
-    var stored: [ModelKey: ModelStored] = [:]
+    var stored: [ModelSlot: ModelStored] = [:]
     var position: StreamPosition?
     /// What the judge may expect of who has applied the purges up to the position.
     var floors: [Int: Int] = [:]
+    var changeFloors: [Int: Int] = [:]
 }
 
 /// Jobs in the order of their times; of those at one time the first that was added comes first.

@@ -3,7 +3,7 @@ import Fleet
 /// A request that a node answers, of a client or of another node (Exchange): memory, disk, Redis, another request's fetch, and a fetch of its own.
 final class ModelExchange {
     enum Answer {
-        case response(ModelResponse, PeerVerdict)
+        case response(ModelResponse, PeerVerdict, breaksOff: Bool)
         case refused(PeerObjection)
     }
 
@@ -36,18 +36,17 @@ final class ModelExchange {
 
     /// Exchange+Disk.lookUpStored
     func lookUp() {
-        let key = request.key
-        guard let stored = node.stored(key) else {
-            if question == nil, !hasAskedRedis, key.isShareable {
+        guard let stored = node.stored(for: request) else {
+            if question == nil, !hasAskedRedis, request.key.isShareable {
                 hasAskedRedis = true
-                return node.readShared(key) { [self] in
+                return node.readShared(request) { [self] in
                     node.world.after(node.world.microseconds(1...50), on: node) { [self] in lookUp() }
                 }
             }
             return missed(nil)
         }
         guard node.isUsable(stored), !asksForNews else { return missed(stored) }
-        end(.response(stored.response, .hit), hasAskedRedis ? "Redis" : "store")
+        end(.response(stored.response, .hit, breaksOff: false), hasAskedRedis ? "Redis" : "store")
     }
 
     private func missed(_ stored: ModelStored?) {
@@ -63,11 +62,15 @@ final class ModelExchange {
             return fetch(stored, transfer)
         }
         var isWaiting = true
-        transfer.follow { [self] response in
+        transfer.follow { [self] response, breaksOff in
             guard isWaiting else { return }
             isWaiting = false
-            guard let response else { return fetch(stored, nil) }
-            end(.response(response, .fetched), "another request's fetch")
+            guard let response, request.mayUse(response) || node.world.breaks(.followsOtherVariants) else {
+                return fetch(stored, nil)
+            }
+            end(
+                .response(response, .fetched, breaksOff: breaksOff && !node.world.breaks(.hidesBreakOffs)),
+                "another request's fetch")
         }
         node.world.after(ModelExchange.collapseMax, on: node) { [self] in
             guard isWaiting else { return }
@@ -80,7 +83,9 @@ final class ModelExchange {
         ModelFetch(
             node, request, stored, transfer, isForPeer: question != nil, depth: depth,
             asksForNews: asksForNews
-        ) { [self] response, source in end(.response(response, .fetched), source) }.begin()
+        ) { [self] response, source, breaksOff in
+            end(.response(response, .fetched, breaksOff: breaksOff), source)
+        }.begin()
     }
 
     private func end(_ answer: Answer, _ source: String) {
@@ -95,10 +100,10 @@ extension ModelNode {
     func take(_ request: ModelRequest) {
         guard request.kind != .unsafe else { return forwardUnsafe(request) }
         ModelExchange(self, request) { [unowned self] answer, source in
-            guard case .response(let response, _) = answer else {
+            guard case .response(let response, _, let breaksOff) = answer else {
                 return world.judge.violated(.answer, "a client is refused: \(request)", world)
             }
-            world.judge.end(request, response, from: source, world)
+            world.judge.end(request, response, from: source, breaksOff: breaksOff, world)
         }.lookUp()
     }
 
@@ -110,13 +115,14 @@ extension ModelNode {
             let version = world.origin.version(of: request.url)
             world.after(world.travel, on: self) { [unowned self] in
                 let key = ModelKey(url: request.url, user: nil)
-                invalidate(key)
-                removeShared(key)
+                hide(key)
+                let wasStored = invalidate(key)
+                tell(key, wasStored: wasStored, version)
                 changeFloors[request.url] = max(changeFloors[request.url, default: 1], version)
                 world.judge.end(
                     request,
                     ModelResponse(url: request.url, version: version, user: nil, storedAt: 0, expiresAt: 0),
-                    from: "the origin", world)
+                    from: "the origin", breaksOff: false, world)
             }
         }
     }
@@ -134,7 +140,16 @@ extension ModelNode {
             }
             ModelExchange(
                 self, request, question: question, depth: depth, asksForNews: asksForNews, working: working
-            ) { found, _ in answer(found) }.lookUp()
+            ) { [unowned self] found, _ in answer(onItsWay(found)) }.lookUp()
         }
+    }
+
+    /// A body may break off between the nodes.
+    private func onItsWay(_ answer: ModelExchange.Answer) -> ModelExchange.Answer {
+        guard case .response(var response, let verdict, let breaksOff) = answer else { return answer }
+        let isDamaged = verdict == .hit && world.now < breaksHitsUntil
+        guard !breaksOff, !world.isCalm, isDamaged || world.percent(2) else { return answer }
+        response.isCut = true
+        return .response(response, verdict, breaksOff: true)
     }
 }

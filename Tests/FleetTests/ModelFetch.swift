@@ -10,7 +10,8 @@ final class ModelFetch {
     private let isForPeer: Bool
     private let depth: Int
     private let clientAsksForNews: Bool
-    private let then: (ModelResponse, String) -> Void
+    /// Is told whether the body breaks off.
+    private let then: (ModelResponse, String, Bool) -> Void
     private let invalidationsBefore: Int
 
     private var plan = ModelNode.Plan()
@@ -41,7 +42,8 @@ final class ModelFetch {
 
     init(
         _ node: ModelNode, _ request: ModelRequest, _ stored: ModelStored?, _ transfer: ModelTransfer?,
-        isForPeer: Bool, depth: Int, asksForNews: Bool, then: @escaping (ModelResponse, String) -> Void
+        isForPeer: Bool, depth: Int, asksForNews: Bool,
+        then: @escaping (ModelResponse, String, Bool) -> Void
     ) {
         self.node = node
         world = node.world
@@ -75,7 +77,8 @@ final class ModelFetch {
     // MARK: other nodes
 
     private func ask(_ peer: Int, _ isForStoreOnly: Bool, _ permit: Circuit.Permit) {
-        world.judge.question(for: request, depth: depth + 1, isForStoreOnly: isForStoreOnly, world)
+        world.judge.question(
+            for: request, from: node, to: peer, depth: depth + 1, isForStoreOnly: isForStoreOnly, world)
         let ask = Ask(peer, permit)
         asked = ask
         let value = node.question(isForStoreOnly: isForStoreOnly)
@@ -144,10 +147,10 @@ final class ModelFetch {
         askOrigin()
     }
 
+    /// A late node that says so does not stop the origin.
     private func isWorking(_ ask: Ask) {
-        guard !isEnded, !ask.isWorking, !ask.isSettled, isHeard(ask) else { return }
+        guard !isEnded, !ask.isWorking, !ask.isSettled, asked === ask else { return }
         ask.isWorking = true
-        returnTo(ask)
         if !world.breaks(.waitsForever) { later(ModelFetch.firstByteMax, ask) { $0.failed(ask) } }
     }
 
@@ -165,9 +168,10 @@ final class ModelFetch {
         guard !isEnded, !ask.isSettled, isHeard(ask) else { return }
         returnTo(ask)
         switch answer {
-        case .response(let response, _):
+        case .response(let response, let verdict, let breaksOff):
             settle(ask, isFailure: false)
-            end(response, from: ask.node)
+            if breaksOff, verdict == .hit { node.noteBreakOff(of: ask.node) }
+            end(response, from: ask.node, breaksOff: breaksOff)
         case .refused(let objection):
             world.trace("\(node.name): n\(ask.node) refuses \(request): \(objection)")
             settle(ask, isFailure: false)
@@ -205,24 +209,28 @@ final class ModelFetch {
             let slowness = world.microseconds(world.percent(10) ? 10_000...400_000 : 500...10_000)
             world.after(slowness + world.travel, on: node) { [self] in
                 guard number == originTry, !isEnded else { return }
+                let breaksOff = !world.isCalm && world.percent(3)
                 let response = ModelResponse(
-                    url: request.url, version: version, user: request.kind.user, storedAt: world.seconds,
-                    expiresAt: world.seconds + (request.url == 0 ? 3 : 3600))
-                end(response, from: nil)
+                    url: request.url, version: version, user: request.kind.user,
+                    variant: ModelOrigin.varies(request.url) ? request.variant : nil, isCut: breaksOff,
+                    storedAt: world.seconds, expiresAt: world.seconds + (request.url == 0 ? 3 : 3600))
+                end(response, from: nil, breaksOff: breaksOff)
             }
         }
     }
 
     // MARK: storing
 
-    private func end(_ response: ModelResponse, from peer: Int?) {
+    private func end(_ response: ModelResponse, from peer: Int?, breaksOff: Bool) {
         isEnded = true
         if let standby { settle(standby, isFailure: true) }
         if let asked { settle(asked, isFailure: false) }
         if let transfer, node.transfers[request.key] === transfer { node.transfers[request.key] = nil }
-        let isStored = store(response, isFromPeer: peer != nil)
-        transfer?.resolve(isStored ? response : nil)
-        then(response, peer.map { "n\($0)" } ?? "the origin")
+        // Who reads along sees that it breaks off. Nobody else gets it.
+        let isShared = breaksOff ? !isOutdated : store(response, isFromPeer: peer != nil)
+        if breaksOff, world.breaks(.storesWhatBrokeOff) { _ = store(response, isFromPeer: peer != nil) }
+        transfer?.resolve(isShared ? response : nil, breaksOff: breaksOff)
+        then(response, peer.map { "n\($0)" } ?? "the origin", breaksOff)
     }
 
     private var isOutdated: Bool {
@@ -232,16 +240,17 @@ final class ModelFetch {
     private func store(_ response: ModelResponse, isFromPeer: Bool) -> Bool {
         if case .withCredential = request.kind { return false }
         let record = ModelStored(response)
-        let isConfirmed = stored.map { $0.response.version == response.version && node.memory[request.key] === $0 }
+        let slot = ModelSlot(key: request.key, variant: response.variant)
+        let isConfirmed = stored.map { $0.response.version == response.version && node.memory[slot] === $0 }
         guard isConfirmed == true || !isOutdated else { return false }
-        node.memory[request.key] = record
+        node.memory[slot] = record
         let isKept: Bool =
             switch plan.keeping {
             case .always: true
             case .ifUnanswered: !isFromPeer
             case .never: false
             }
-        if isKept { node.disk?.stored[request.key] = record } else { node.disk?.stored[request.key] = nil }
+        if isKept { node.disk?.stored[slot] = record } else { node.disk?.stored[slot] = nil }
         if !isFromPeer { node.share(record, request.key) }
         return true
     }

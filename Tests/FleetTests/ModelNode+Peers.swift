@@ -12,6 +12,7 @@ extension ModelNode {
         places = sorted
         if !members.contains(index) { joinedAt = nil } else { joinedAt = joinedAt ?? first ?? world.now }
         circuits = circuits.filter { members.contains($0.key) || $0.value.isProbing }
+        world.judge.forgetBreakOffs(of: self)
     }
 
     func ranking(of key: ModelKey) -> [Int] {
@@ -28,6 +29,7 @@ extension ModelNode {
 
     /// PeerDesk.plan
     func plan(_ key: ModelKey, isForPeer: Bool, looksIntoStores: Bool) -> Plan {
+        guard world.hasOwners else { return Plan() }
         let note = notes.note(of: word(key), now: world.now)
         if world.breaks(.forgetsChangeWithFirstQuestion), note == .changed, !isForPeer { notes = PeerMemory() }
         let ranking = ownership.ranking(zone: "default", key: key.bytes, count: 3, hash: hash)
@@ -49,7 +51,7 @@ extension ModelNode {
     }
 
     func noteChange(_ key: ModelKey) {
-        guard !world.breaks(.forgetsChanges) else { return }
+        guard world.hasOwners, !world.breaks(.forgetsChanges) else { return }
         notes.set(.changed, for: word(key), now: world.now)
     }
 
@@ -89,5 +91,11 @@ extension ModelNode {
     func settle(_ permit: Circuit.Permit, of node: Int, isFailure: Bool) {
         let outcome: Circuit.Outcome = isFailure ? .failure(jitter: world.random()) : .success
         circuits[node, default: ModelNode.circuit].settle(permit, outcome, now: world.now)
+    }
+
+    /// PeerDesk.noteBreakOff, where the other node had the response stored
+    func noteBreakOff(of node: Int) {
+        world.judge.brokeOff(for: self, at: node, world)
+        if !world.breaks(.forgivesBreakOffs) { settle(.ordinary, of: node, isFailure: true) }
     }
 }

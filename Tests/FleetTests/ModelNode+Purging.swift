@@ -26,11 +26,15 @@ extension ModelNode {
         follower.disconnected()
     }
 
-    private func askForState(_ then: @escaping (StreamState, Bool, [Int: Int]) -> Void) {
+    private func askForState(
+        _ then: @escaping (StreamState, Bool, (purge: [Int: Int], change: [Int: Int])) -> Void
+    ) {
         let world = world
         feed.send(within: ModelNode.wait) { redis in
             // What the judge may expect of who begins at the end, or marks everything: the purges that are in the stream by now, or have been.
-            redis.state().map { ($0.state, $0.isTrimmed, world.judge.sentFloors) }
+            redis.state().map {
+                ($0.state, $0.isTrimmed, (world.judge.sentFloors, world.judge.sentChangeFloors))
+            }
         } then: { [unowned self] reply, failure in
             if failure == .disconnected { return }
             guard let reply = reply ?? nil else { return feed.fail() }
@@ -48,7 +52,7 @@ extension ModelNode {
             remember(read)
             if let last = entries.last, entries.count == ModelRedis.entriesPerRead { return fillLog(after: last.id) }
             feedIsComplete = true
-            underWay.settle(log)
+            settlePurges()
             examine()
         }
     }
@@ -66,7 +70,12 @@ extension ModelNode {
     private func remember(_ entries: [StreamEntry]) {
         for entry in entries {
             switch entry.purge {
-            case .success(let purge): log.add(entry.id, self.purge(in: purge))
+            case .success(let purge):
+                if let invalidated = InvalidatedKeys(purge: purge.purge) {
+                    log.add(entry.id, keys: world.breaks(.skipsChangesInLog) ? [] : invalidated.keys)
+                } else {
+                    log.add(entry.id, self.purge(in: purge))
+                }
             case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
             }
         }
@@ -84,6 +93,9 @@ extension ModelNode {
             if let position = follower.position { log.resume(at: position) }
             readFeed(after: id)
         case .apply(let id, let entry):
+            if let invalidated = InvalidatedKeys(purge: entry.purge) {
+                return applyChange(invalidated, entry.number) { [unowned self] in perform(follower.applied(id)) }
+            }
             let purge = purge(in: entry)
             applyHere(purge) { [unowned self] in
                 world.trace("\(name): purge \(purge.number) of the stream is applied")
@@ -97,18 +109,19 @@ extension ModelNode {
             isMarking = true
             let floors = markFloors
             guard !world.breaks(.neverMarks) else {
-                purgeFloors.merge(floors) { max($0, $1) }
+                raise(floors)
                 isMarking = false
                 return
             }
             applyHere(ModelPurge(number: -1, what: .everythingStale, floors: [:])) { [unowned self] in
-                purgeFloors.merge(floors) { max($0, $1) }
+                raise(floors)
                 isMarking = false
                 perform([])
             }
         case .remember(let position):
             disk?.position = position
             disk?.floors = purgeFloors
+            disk?.changeFloors = changeFloors
         }
     }
 
@@ -123,7 +136,7 @@ extension ModelNode {
             guard let entries else { return feed.fail() }
             let read = entries.map(entry)
             remember(read)
-            underWay.settle(log)
+            settlePurges()
             perform(follower.read(read))
         }
     }
@@ -137,10 +150,21 @@ extension ModelNode {
             let actions = follower.examined(state)
             // Who begins at the end has nothing from before.
             if isFirst, !actions.contains(where: { if case .markEverythingStale = $0 { true } else { false } }) {
-                purgeFloors.merge(floors) { max($0, $1) }
+                raise(floors)
             }
             perform(actions)
         }
+    }
+
+    private func raise(_ floors: (purge: [Int: Int], change: [Int: Int])) {
+        purgeFloors.merge(floors.purge) { max($0, $1) }
+        changeFloors.merge(floors.change) { max($0, $1) }
+    }
+
+    func settlePurges() {
+        guard feedIsComplete else { return }
+        underWay.settle(log)
+        changes.settle(log)
     }
 
     /// Clients were served before the first answer of the Redis.
@@ -180,7 +204,7 @@ extension ModelNode {
             guard let id = reply ?? nil else { return }
             announcements.removeFirst()
             underWay.sent(first.ticket, as: id, log)
-            if feedIsComplete { underWay.settle(log) }
+            settlePurges()
             sendAnnouncements()
         }
     }
@@ -189,12 +213,16 @@ extension ModelNode {
 
     /// On the thread for purges: transfers under way are outdated first, then the store is searched.
     private func applyHere(_ purge: ModelPurge, _ then: @escaping () -> Void) {
+        onPurgeThread({ [unowned self] in outdateTransfers() }, { [unowned self] in remove(purge) }, then)
+    }
+
+    func onPurgeThread(_ first: @escaping () -> Void, _ second: @escaping () -> Void, _ then: @escaping () -> Void) {
         let start = max(world.now, purgesDoneAt)
         let searched = start + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
         purgesDoneAt = searched + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
-        world.after(start - world.now, on: self) { [unowned self] in outdateTransfers() }
-        world.after(searched - world.now, on: self) { [unowned self] in remove(purge) }
-        world.after(purgesDoneAt - world.now, on: self) { then() }
+        world.after(start - world.now, on: self, first)
+        world.after(searched - world.now, on: self, second)
+        world.after(purgesDoneAt - world.now, on: self, then)
     }
 
     private func remove(_ purge: ModelPurge) {

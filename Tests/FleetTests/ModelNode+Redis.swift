@@ -5,20 +5,21 @@ extension ModelNode {
     private static let readMax: UInt64 = 20_000_000
     private static let wait: UInt64 = 2_000_000_000
 
-    private func name(of key: ModelKey) -> [UInt8] {
+    func name(of key: ModelKey) -> [UInt8] {
         SharedKeys.record(zone: "default", key: key.bytes, hash: hash)
     }
 
     // MARK: reading
 
-    func readShared(_ key: ModelKey, _ wake: @escaping () -> Void) {
+    func readShared(_ request: ModelRequest, _ wake: @escaping () -> Void) {
+        let key = request.key
         let name = name(of: key)
         let before = invalidations
         if reads[name] != nil {
             reads[name]?.append(wake)
             return
         }
-        guard link.isOpen, isTrustworthy, !removals.contains(name), !hasChanged(key),
+        guard link.isOpen, isTrustworthy, mayRead(name, key), !hasChanged(key),
             let permit = circuit.permit(now: world.now)
         else { return wake() }
         reads[name] = [wake]
@@ -27,28 +28,38 @@ extension ModelNode {
         } then: { [unowned self] reply, failure in
             let outcome: Circuit.Outcome = failure == nil ? .success : .failure(jitter: world.random())
             circuit.settle(permit, outcome, now: world.now)
-            if let value = reply ?? nil { adopt(value, key, name, since: before) }
+            // By their fields, so that a seed gives the same again.
+            let values = ((reply ?? nil) ?? [:]).sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            for (_, value) in values { adopt(value, request, name, since: before) }
             for waiting in reads.removeValue(forKey: name) ?? [] { waiting() }
         }
     }
 
-    private func adopt(_ value: [UInt8], _ key: ModelKey, _ name: [UInt8], since before: Int) {
+    private func mayRead(_ name: [UInt8], _ key: ModelKey) -> Bool {
+        world.breaks(.readsRedisAfterChange)
+            || (!removals.contains(name) && !changes.areUnderWay(for: key.bytes))
+    }
+
+    private func adopt(_ value: [UInt8], _ request: ModelRequest, _ name: [UInt8], since before: Int) {
+        let key = request.key
         guard let record = try? SharedRecord.decode(value, zone: "default", key: key.bytes, hash: hash),
-            !isPurged(record, key), !removals.contains(name), invalidations == before || world.breaks(.storesOutdated),
-            memory[key] == nil
+            !isPurged(record, key), mayRead(name, key), invalidations == before || world.breaks(.storesOutdated)
         else { return }
-        let words = String(decoding: record.head, as: UTF8.self).split(separator: " ").compactMap { Int($0) }
-        world.trace("\(self.name): version \(words[0]) of /\(key.url) comes from Redis")
-        memory[key] = ModelStored(
+        let words = String(decoding: record.head, as: UTF8.self).split(separator: " ").map { Int($0) }
+        var slot = ModelSlot(key: key, variant: words[2])
+        if world.breaks(.adoptsForTheAsker), slot.variant != nil { slot.variant = request.variant }
+        guard memory[slot] == nil else { return }
+        world.trace("\(self.name): version \(words[0] ?? 0) of /\(key.url) comes from Redis")
+        memory[slot] = ModelStored(
             ModelResponse(
-                url: key.url, version: words[0], user: words.count > 1 ? words[1] : nil, storedAt: record.storedAt,
-                expiresAt: record.expiresAt))
+                url: key.url, version: words[0] ?? 0, user: words[1], variant: words[2],
+                isCut: words[3] == 1, storedAt: record.storedAt, expiresAt: record.expiresAt))
     }
 
     // MARK: writing
 
     func share(_ stored: ModelStored, _ key: ModelKey) {
-        guard key.isShareable || world.breaks(.sharesWhatIsPersonal) else { return }
+        guard key.isShareable || world.breaks(.sharesWhatIsPersonal), !ModelOrigin.isLong(key.url) else { return }
         world.after(world.microseconds(1...300), on: self) { [unowned self] in
             guard link.isOpen, follower.position != nil, world.now >= writesPausedUntil,
                 waitingWrites.add(stored, bytes: 1)
@@ -63,23 +74,25 @@ extension ModelNode {
 
     private func perform(_ stored: ModelStored) {
         let response = stored.response
-        guard let key = memory.first(where: { $0.value === stored })?.key, !isMarking,
+        func word(_ number: Int?) -> String { number.map { "\($0)" } ?? "-" }
+        let head = "\(response.version) \(word(response.user)) \(word(response.variant)) \(response.isCut ? 1 : 0)"
+        guard let slot = memory.first(where: { $0.value === stored })?.key, !isMarking,
             let position = follower.position,
             let record = SharedRecord(
-                id: SharedRecordID(high: world.random(), low: world.random()), zone: "default", key: key.bytes,
+                id: SharedRecordID(high: world.random(), low: world.random()), zone: "default", key: slot.key.bytes,
                 status: 200, storedAt: response.storedAt, expiresAt: response.expiresAt, position: position,
                 mediaType: [], tags: [],
-                head: Array("\(response.version)\(response.user.map { " \($0)" } ?? "")".utf8), bodyLength: 0,
+                head: Array(head.utf8), bodyLength: 0,
                 shortBody: []),
             SharedExpiry.seconds(
                 storedAt: response.storedAt, expiresAt: response.expiresAt, now: world.seconds, grace: 0) != nil
         else { return }
         writesUnderWay += 1
-        let (name, value) = (name(of: key), record.encode(hash: hash).head)
+        let (name, value) = (name(of: slot.key), record.encode(hash: hash).head)
         let world = world
         link.send(within: ModelNode.wait) { redis in
-            world.judge.write(response, key.bytes, world)
-            return redis.set(name, value)
+            world.judge.write(response, slot.key.bytes, world)
+            return redis.set(name, Array(word(response.variant).utf8), value)
         } then: { [unowned self] reply, _ in
             writesUnderWay -= 1
             if reply != true {
@@ -92,22 +105,19 @@ extension ModelNode {
 
     // MARK: removing
 
-    /// FleetDesk.remove
-    func removeShared(_ key: ModelKey) {
-        guard key.isShareable else { return }
+    /// FleetDesk.beginInvalidating
+    func hide(_ key: ModelKey) {
         noteChange(key)
-        world.after(world.microseconds(1...300), on: self) { [unowned self] in
-            let name = name(of: key)
-            removals.insert(name)
-            if link.isOpen { unlink(name) }
-        }
+        removals.insert(name(of: key))
     }
 
-    private func unlink(_ name: [UInt8]) {
+    func unlink(_ name: [UInt8], found: @escaping () -> Void = {}) {
         link.send(within: ModelNode.wait) {
             $0.unlink(name)
         } then: { [unowned self] reply, _ in
-            if reply == true { removals.remove(name) }
+            guard let count = reply ?? nil else { return }
+            removals.remove(name)
+            if count > 0 { found() }
         }
     }
 

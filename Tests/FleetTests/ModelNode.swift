@@ -10,11 +10,13 @@ final class ModelNode {
     private(set) var isDead = false
 
     // The store (Tiers)
-    var memory: [ModelKey: ModelStored] = [:]
+    var memory: [ModelSlot: ModelStored] = [:]
     let disk: KeptDisk?
     /// Of purges and unsafe requests.
     var invalidations = 0
     var transfers: [ModelKey: ModelTransfer] = [:]
+    /// What it sends of its store to other nodes breaks off until then.
+    var breaksHitsUntil: UInt64 = 0
 
     // Other nodes (PeerDesk)
     var ownership = Ownership([], hash: hash)
@@ -33,9 +35,16 @@ final class ModelNode {
     var writesPausedUntil: UInt64 = 0
     var removals: Set<[UInt8]> = []
 
+    // Unsafe requests (FleetNode+Invalidating)
+    let run: String
+    var changes = Invalidations()
+    /// For the judge: what the keys are worth that wait.
+    var changeVersions: [[UInt8]: Int] = [:]
+    var changesAreTimed = false
+
     // Purges (FleetNode+Purging)
     var follower: StreamFollower
-    var log = PurgeLog<ModelPurge>(countMax: 40)
+    var log = PurgeLog<ModelPurge>(countMax: 40, keysMax: 3)
     var underWay = PurgesUnderWay<ModelPurge>()
     var feedIsComplete = false
     var isMarking = false
@@ -46,14 +55,14 @@ final class ModelNode {
     /// When the thread for purges has done what it has.
     var purgesDoneAt: UInt64 = 0
     /// For the judge: what the purges were that a mark stands for.
-    var markFloors: [Int: Int] = [:]
+    var markFloors: (purge: [Int: Int], change: [Int: Int]) = ([:], [:])
 
     // What the judge may expect. Versions below these are not for requests that begin from now on.
     /// By purges of the stream.
     var purgeFloors: [Int: Int] = [:]
     /// By purges that began here, whether they are in the stream or not.
     var ownPurgeFloors: [Int: Int] = [:]
-    /// By unsafe requests.
+    /// By unsafe requests to this node, and those of the stream.
     var changeFloors: [Int: Int] = [:]
 
     init(_ world: FleetWorld, _ index: Int, disk: KeptDisk?) {
@@ -61,8 +70,10 @@ final class ModelNode {
         self.index = index
         self.disk = disk
         name = "n\(index)"
+        run = String(world.random(), radix: 16)
         follower = StreamFollower(position: disk?.position)
         purgeFloors = disk?.floors ?? [:]
+        changeFloors = disk?.changeFloors ?? [:]
         // As FleetDesk.begin: what was stored by an earlier run may have been purged since.
         if let disk, disk.position == nil, !disk.stored.isEmpty { follower.disconnected() }
         link = ModelLink(
@@ -85,11 +96,13 @@ final class ModelNode {
         world.after(5_000_000_000, on: self) { [unowned self] in beat() }
         sendRemovals()
         sendAnnouncements()
+        sendChanges()
     }
 
     private func linkOpened() {
         sendRemovals()
         sendAnnouncements()
+        sendChanges()
     }
 
     private func linkFailed() { waitingWrites.dropAll() }
@@ -97,21 +110,34 @@ final class ModelNode {
     // MARK: the store
 
     /// Memory first, then the disk, which brings the response into memory.
-    func stored(_ key: ModelKey) -> ModelStored? {
-        if let found = memory[key] { return found }
-        guard let found = disk?.stored[key] else { return nil }
-        memory[key] = found
-        return found
+    func stored(for request: ModelRequest) -> ModelStored? {
+        let variants =
+            [nil, request.variant] + (world.breaks(.ignoresVary) ? (0..<FleetWorld.variants).map { $0 } : [])
+        for variant in variants {
+            let slot = ModelSlot(key: request.key, variant: variant)
+            if let found = memory[slot] { return found }
+            guard let found = disk?.stored[slot] else { continue }
+            memory[slot] = found
+            return found
+        }
+        return nil
     }
 
     func isUsable(_ stored: ModelStored) -> Bool { !stored.isOutdated && stored.response.expiresAt > world.seconds }
 
     /// Tiers.invalidate
-    func invalidate(_ key: ModelKey) {
+    ///
+    /// - Returns: whether there was something under the key.
+    @discardableResult
+    func invalidate(_ key: ModelKey) -> Bool {
         invalidations += 1
         transfers.removeValue(forKey: key)?.isOutdated = true
-        memory[key] = nil
-        disk?.stored[key] = nil
+        let slots = ([nil] + (0..<FleetWorld.variants).map { $0 }).map { ModelSlot(key: key, variant: $0) }
+        let removed = slots.filter { slot in
+            let wasInMemory = memory.removeValue(forKey: slot) != nil
+            return disk?.stored.removeValue(forKey: slot) != nil || wasInMemory
+        }
+        return !removed.isEmpty
     }
 
     /// MemoryTier.outdateTransfers
@@ -123,22 +149,22 @@ final class ModelNode {
 
     /// Memory is short.
     func evict() {
-        let keys = memory.keys.sorted()
-        if !keys.isEmpty { memory[world.pick(keys)] = nil }
+        let slots = memory.keys.sorted()
+        if !slots.isEmpty { memory[world.pick(slots)] = nil }
     }
 }
 
 /// A fetch that others may wait for (Transfer).
 final class ModelTransfer {
     var isOutdated = false
-    /// Called with the response, or with nil if it is not for others.
-    private var followers: [(ModelResponse?) -> Void] = []
+    /// Called with the response, or with nil if it is not for others, and whether it breaks off.
+    private var followers: [(ModelResponse?, Bool) -> Void] = []
 
-    func follow(_ then: @escaping (ModelResponse?) -> Void) { followers.append(then) }
+    func follow(_ then: @escaping (ModelResponse?, Bool) -> Void) { followers.append(then) }
 
-    func resolve(_ response: ModelResponse?) {
+    func resolve(_ response: ModelResponse?, breaksOff: Bool) {
         let woken = followers
         followers = []
-        for follower in woken { follower(response) }
+        for follower in woken { follower(response, breaksOff) }
     }
 }

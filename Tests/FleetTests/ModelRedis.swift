@@ -8,7 +8,8 @@ final class ModelRedis {
     private var run = 0
     private var lastEpoch = 0
     private var epoch: Int?
-    private(set) var records: [[UInt8]: [UInt8]] = [:]
+    /// Hashes: by its name each has the variants of a key.
+    private(set) var records: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     private var entries: [(id: StreamID, fields: [[UInt8]])] = []
     private var lastID = StreamID.zero
     private var addedCount = 0
@@ -21,16 +22,16 @@ final class ModelRedis {
 
     // MARK: commands
 
-    func set(_ name: [UInt8], _ value: [UInt8]) -> Bool {
+    func set(_ name: [UInt8], _ field: [UInt8], _ value: [UInt8]) -> Bool {
         guard !refusesWrites else { return false }
-        records[name] = value
+        records[name, default: [:]][field] = value
         return true
     }
 
-    func unlink(_ name: [UInt8]) -> Bool {
-        guard !refusesWrites else { return false }
-        records[name] = nil
-        return true
+    /// - Returns: how many there were. Nil: it takes no writes.
+    func unlink(_ name: [UInt8]) -> Int? {
+        guard !refusesWrites else { return nil }
+        return records.removeValue(forKey: name) == nil ? 0 : 1
     }
 
     /// SET NX and GET of the epoch, and XINFO STREAM. Nil: there is no epoch, and none can be set.

@@ -24,6 +24,23 @@ import Testing
         #expect(try loaded("workers: 1").fleet == FleetSettings())
     }
 
+    @Test func `a reload changes who the nodes are, and nothing else`() throws {
+        func node(_ name: String, _ peers: String) throws -> Configuration {
+            let peer = "peer: { address: \"127.0.0.1:3130\", certificate: /n, key: /k, ca: /c }"
+            return try loaded(
+                "fleet: { redis: { url: redis://r }, secret_file: /s, node: { name: \(name), \(peer) }, peers: \(peers) }"
+            )
+        }
+        let before = try node("a", "[ \"a:1\", \"b:1\" ]")
+        let alone = try loaded("fleet: { redis: { url: redis://r }, secret_file: /s, node: { name: a } }")
+        for other in ["[ \"a:1\", \"b:1 weight=2\", \"c:1\" ]", "\"caches.test:1\""] {
+            #expect(changesNeedingRestart(from: before, to: try node("a", other)) == [])
+        }
+        #expect(changesNeedingRestart(from: before, to: try node("b", "[ \"a:1\" ]")) == ["fleet.node.name"])
+        #expect(changesNeedingRestart(from: before, to: alone).contains("fleet.peers"))
+        #expect(changesNeedingRestart(from: alone, to: before).contains("fleet.peers"))
+    }
+
     @Test func `responses outlive the process where a fleet keeps them`() throws {
         #expect(try loaded("cache: { disk: { size: 0 } }").cacheRules.defaultHandling.storage == .session)
         let text = "cache: { disk: { size: 0 } }\nfleet: { redis: { url: redis://r }, secret_file: /s }"

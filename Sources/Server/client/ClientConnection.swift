@@ -109,14 +109,25 @@ final class ClientConnection: TimedObject {
     /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
     var limits: HeldLimits?
     /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
-    var readingWatch: ProgressWatch?
+    ///
+    /// Reading and setting it, and counting in it, calls nothing: the unchecked access is exclusive.
+    var readingWatch: ProgressWatch? {
+        get { unsafe uncheckedReadingWatch }
+        set { unsafe uncheckedReadingWatch = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedReadingWatch: ProgressWatch?
     /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
     var sendingWatch: ProgressWatch?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
     var lingerBytes = 0
-    var account = Account()
+    /// It has numbers only, and changing it calls nothing: the unchecked access is exclusive.
+    var account: Account {
+        _read { yield unsafe uncheckedAccount }
+        _modify { yield unsafe &uncheckedAccount }
+    }
+    @exclusivity(unchecked) private var uncheckedAccount = Account()
     /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
     var isPostponed = false
     /// The place of this connection among those that `limits.clients_max` bounds.

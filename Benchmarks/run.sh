@@ -3,6 +3,7 @@
 # busy the machine is, so each is compared with a limit of thresholds.txt; exit 1 when one is exceeded.
 #
 #   run.sh LARDER [--keep DIR]      DIR then holds the callgrind dumps, for callgrind_annotate
+#   CASES="miss-pass hit-log" run.sh …      measures these cases alone, prints their figures and compares nothing
 #
 # docs/performance.md says how the figures come about.
 set -euo pipefail
@@ -121,11 +122,15 @@ printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$origin" >"$work/con
 # The cases of a setup.
 setups="open rules many hosts limits basic digest bearer log disk"
 cases_of() {
+    local all
     case $1 in
-        open) echo hit-short hit-browser hit-16k hit-256k miss-pass miss-store revalidate connect ;;
-        disk) echo miss-disk ;;
-        *) echo "hit-$1" ;;
+        open) all="hit-short hit-browser hit-16k hit-256k miss-pass miss-store revalidate connect" ;;
+        disk) all=miss-disk ;;
+        *) all="hit-$1" ;;
     esac
+    for case in $all; do
+        case " ${CASES:-$case} " in *" $case "*) echo "$case" ;; esac
+    done
 }
 [ "$(wc -c <"$work/hit-short.request")" = 69 ] || give_up "the short request is not 69 bytes long"
 [ "$(wc -c <"$work/hit-browser.request")" = 509 ] \
@@ -158,6 +163,7 @@ counted() {  # counted CASE COUNT: loads, and prints what callgrind counted mean
     awk -f "$here/callgrind.awk" "$work/callgrind.$1.$2"
 }
 for setup in $setups; do
+    [ -n "$(cases_of $setup)" ] || continue
     # Instructions of the start are not counted: reading half a million hosts takes a minute otherwise.
     start_larder $setup valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/callgrind" \
         --separate-threads=yes "$work/larder.stripped"
@@ -178,6 +184,7 @@ done
 # 2.: system calls, of a warm process.
 without=""
 for setup in $setups; do
+    [ -n "$(cases_of $setup)" ] || continue
     start_larder $setup "$larder"
     for case in $(cases_of $setup); do
         load $case 200
@@ -211,4 +218,8 @@ for setup in $setups; do
     stop_larder
 done
 
+if [ -n "${CASES:-}" ]; then
+    cat "$figures"
+    exit
+fi
 awk -v without="$without" -f "$here/compare.awk" "$here/thresholds.txt" "$figures"

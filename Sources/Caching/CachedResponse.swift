@@ -21,6 +21,8 @@ package struct CachedResponse: Sendable, Equatable {
     package var status: UInt16 { lasting.status }
     /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
     package var directives: ResponseDirectives { lasting.directives }
+    /// Some fields are only for the first client, or must not be reused without validation.
+    var hasFieldLists: Bool { lasting.directives.hasFieldLists }
     package var eTag: EntityTag? { lasting.eTag }
     package var lastModified: WallTime? { lasting.lastModified }
     /// `Last-Modified` as it was received, for `If-Modified-Since`. Empty if there is none that is valid.
@@ -47,14 +49,17 @@ package struct CachedResponse: Sendable, Equatable {
     }
 
     init(
-        status: UInt16, fields: Fields, heeded: HeededDirectives, requestTime: WallTime, responseTime: WallTime,
-        policy: CachePolicy, handling: CacheHandling
+        status: UInt16, fields: Fields, heeded: consuming HeededDirectives, requestTime: WallTime,
+        responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
     ) {
-        lasting = LastingPart(
+        let countsExpires = !heeded.isTargeted
+        // A constant, so that its directives are not copied to be looked at.
+        let lasting = LastingPart(
             status, heeded.directives, hasOriginDirectives: handling.heedsOriginDirectives, fields,
             received: responseTime)
+        self.lasting = lasting
         let times = CachedTimes(
-            status: status, fields: fields, directives: heeded.directives, countsExpires: !heeded.isTargeted,
+            status: status, fields: fields, directives: lasting.directives, countsExpires: countsExpires,
             lastModified: lasting.lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
             handling: handling)
         self.requestTime = requestTime

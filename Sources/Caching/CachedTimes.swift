@@ -12,10 +12,12 @@ struct CachedTimes {
 
     /// - Parameter countsExpires: false if a targeted field replaces `Expires` (RFC 9213 §2.2).
     init(
-        status: UInt16, fields: Fields, directives: ResponseDirectives, countsExpires: Bool, lastModified: WallTime?,
-        requestTime: WallTime, responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
+        status: UInt16, fields: Fields, directives: borrowing ResponseDirectives, countsExpires: Bool,
+        lastModified: WallTime?, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
+        handling: CacheHandling
     ) {
-        date = dateField(fields, received: responseTime)
+        let date = dateField(fields, received: responseTime)
+        self.date = date
         ageValue = ageField(fields)
         let byOrigin = freshnessLifetime(
             directives,

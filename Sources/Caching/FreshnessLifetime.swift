@@ -98,12 +98,13 @@ package enum FreshnessLifetime: Equatable, Sendable {
 ///   - expiresMinusDate: `Expires` − `Date`. Zero if `Expires` is not a valid date (§5.3), nil if there is none.
 ///   - heuristic: the lifetime by §4.2.2. Nil if that does not allow one.
 package func freshnessLifetime(
-    _ directives: ResponseDirectives, expiresMinusDate: Seconds?, heuristic: Seconds?
+    _ directives: borrowing ResponseDirectives, expiresMinusDate: @autoclosure () -> Seconds?,
+    heuristic: @autoclosure () -> Seconds?
 ) -> FreshnessLifetime {
     if let seconds = directives.sMaxAge { return .explicit(seconds, by: .sMaxAge) }
     if let seconds = directives.maxAge { return .explicit(seconds, by: .maxAge) }
-    if let seconds = expiresMinusDate { return .explicit(seconds, by: .expires) }
-    if let seconds = heuristic { return .heuristic(seconds) }
+    if let seconds = expiresMinusDate() { return .explicit(seconds, by: .expires) }
+    if let seconds = heuristic() { return .heuristic(seconds) }
     return .unknown
 }
 

@@ -23,8 +23,8 @@ package struct ReuseTerms: Sendable, Equatable {
     private(set) var needsValidation: Bool
 
     init(
-        _ directives: ResponseDirectives, status: UInt16, lifetime: FreshnessLifetime, correctedInitialAge: TimeSpan,
-        responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
+        _ directives: borrowing ResponseDirectives, status: UInt16, lifetime: FreshnessLifetime,
+        correctedInitialAge: TimeSpan, responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
     ) {
         self.lifetime = .zero
         self.correctedInitialAge = correctedInitialAge

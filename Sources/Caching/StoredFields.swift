@@ -6,13 +6,22 @@ package import Message
 /// A field that must not be reused without validation is never stored: each validation brings it again. If fields are left out, the first
 /// client still gets all of them, because they are meant for it.
 /// - Parameters:
-///   - response: what is known about the response, if anything: its directives may come from a targeted field.
+///   - response: what is known about the response: its directives may come from a targeted field.
 ///   - particulars: name the cookies that are not stored.
 package func storedFields(
-    of fields: Fields, as response: CachedResponse? = nil, without particulars: HandlingParticulars? = nil
+    of fields: Fields, as response: CachedResponse, without particulars: HandlingParticulars? = nil
 ) -> Fields {
     let fields = fields.withoutCookies(of: particulars)
-    var unwanted = response?.directives ?? ResponseDirectives(fields)
+    // Most responses name no field that is not to be stored, and their directives need not be copied.
+    if !response.hasFieldLists, !fields.contains(.connection) { return fields.dropping { isNeverStored($0.name) } }
+    return storedFields(of: fields, under: response.directives)
+}
+
+/// The same where nothing more is known about the response.
+package func storedFields(of fields: Fields) -> Fields { storedFields(of: fields, under: ResponseDirectives(fields)) }
+
+private func storedFields(of fields: Fields, under directives: ResponseDirectives) -> Fields {
+    var unwanted = directives
     for value in fields.all(.connection) {
         forEachListElement(value) { unwanted.privateFields.append($0.map(asciiLowercased)) }
     }

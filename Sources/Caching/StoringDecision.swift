@@ -24,14 +24,12 @@ package func decideStoring(
     // Every validation that brings nothing new ends here.
     if status == 304 { return .doNotStore(.notModified) }
     let heeded = HeededDirectives(fields, handling)
-    let early =
-        objectionOfStatus(status, heeded.directives)
-        ?? objectionOfDirectives(heeded.directives, handling, request)
-    if let early { return .doNotStore(early) }
+    if let reason = objectionOfStatus(status, heeded.directives) { return .doNotStore(reason) }
+    if let reason = objectionOfDirectives(heeded.directives, handling, request) { return .doNotStore(reason) }
     if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
     let fields = fields.withoutCookies(of: particulars)
     let response = CachedResponse(
-        status: status, fields: fields, heeded: heeded, requestTime: requestTime, responseTime: responseTime,
+        status: status, fields: fields, heeded: consume heeded, requestTime: requestTime, responseTime: responseTime,
         policy: policy, handling: handling)
     guard isCacheable(response) else { return .doNotStore(.notCacheable) }
     if let reason = objectionOfOurs(response, fields, handling) { return .doNotStore(reason) }

@@ -90,22 +90,20 @@ package struct AnswerForm: Sendable {
     /// The head of a stored response.
     package struct StoredHead {
         package let status: UInt16
-        package let fields: Fields
         /// Status line and fields in wire form, up to the value of the last field, `Age`. Used if nothing has to be changed.
         package let wire: [UInt8]
         /// Whether `wire` has a `Content-Length` line.
         package let hasLength: Bool
 
-        package init(status: UInt16, fields: Fields, wire: [UInt8], hasLength: Bool) {
+        package init(status: UInt16, wire: [UInt8], hasLength: Bool) {
             self.status = status
-            self.fields = fields
             self.wire = wire
             self.hasLength = hasLength
         }
     }
 
     /// What the head says in addition to the stored fields.
-    package struct Remarks {
+    package struct Remarks: ~Copyable {
         package let age: Seconds
         package let cacheStatus: CacheStatus
         /// Parameters that follow those of `Cache-Status`: the name of the zone.
@@ -120,18 +118,34 @@ package struct AnswerForm: Sendable {
             self.label = label
             self.ownFields = ownFields
         }
+
+        /// Appends the age, whose name is there already, and the lines that follow it.
+        fileprivate func append(addsVary: Bool, to out: inout OutputSpan<UInt8>) {
+            if age < .zero { out.append(0x2D) }
+            appendDecimal(age.count.magnitude, to: &out)
+            out.append(addsVary ? "\r\nVary: Accept-Encoding\r\nCache-Status: " : "\r\nCache-Status: ")
+            cacheStatus.append(to: &out)
+            out.append(label)
+            out.append("\r\n")
+        }
+
+        /// The room in bytes that `append` needs at most.
+        fileprivate var lengthMax: Int { cacheStatus.lengthMax + label.count + decimalLengthMax + 48 }
     }
 
     /// Appends the head with the empty line that ends it.
     ///
-    /// - Parameter persists: the client's connection stays open, unless the framing of this answer ends it.
+    /// - Parameters:
+    ///   - fields: those of the stored response. Evaluated only if something has to be changed.
+    ///   - persists: the client's connection stays open, unless the framing of this answer ends it.
     package func appendHead(
-        of stored: StoredHead, _ remarks: Remarks, minorVersion: UInt8, persists: Bool, to out: inout [UInt8]
+        of stored: StoredHead, fields: @autoclosure () -> Fields, _ remarks: borrowing Remarks, minorVersion: UInt8,
+        persists: Bool, to out: inout [UInt8]
     ) {
         var hasLength = false
         if status != stored.status || coding.isTransformed {
             appendStatusLine(status, reason: nil, to: &out)
-            let coded = codedFields(of: remarks.ownFields ?? stored.fields, coding)
+            let coded = codedFields(of: remarks.ownFields ?? fields(), coding)
             appendFieldLines(status == 304 ? notModifiedFields(of: coded) : coded, to: &out) { isSent($0.name) }
             appendContentFields(to: &out)
             out.append("Age: ")
@@ -143,15 +157,14 @@ package struct AnswerForm: Sendable {
             out.append(contentsOf: stored.wire)
             hasLength = stored.hasLength
         }
-        HeadWriter.append(decimal: Int(clamping: remarks.age.count), to: &out)
-        out.append("\r\n")
-        if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
-        out.append("Cache-Status: ")
-        remarks.cacheStatus.append(to: &out)
-        out.append(contentsOf: remarks.label)
-        out.append("\r\n")
-        if !hasLength { ForwardedHead.appendFraming(framing, to: &out) }
-        HeadWriter.appendConnection(persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
+        // The closure would copy the whole form.
+        let (addsVary, framing) = (addsVary, hasLength ? .none : framing)
+        let end = HeadWriter.connection(persists: persists && !endsWithConnection, minorVersion: minorVersion)
+        out.append(addingCapacity: remarks.lengthMax + ForwardedHead.framingLengthMax + 96) { out in
+            remarks.append(addsVary: addsVary, to: &out)
+            ForwardedHead.appendFraming(framing, to: &out)
+            out.append(end)
+        }
     }
 
     /// Whether a stored field is sent. A 416 does not describe the stored content (RFC 9110 §15.5.17), and in a multipart answer each part

@@ -83,7 +83,8 @@ package enum ForwardedHead {
     )
         -> Fields
     {
-        var result = endToEnd(fields, options)
+        let filter = Filter(options)
+        var result = fields.copy(dropping: { !filter.keeps($0, of: fields, options) }, roomForLines: 2, bytes: 96)
         if !result.contains(.date) {
             var date: [UInt8] = []
             appendHTTPDate(now, to: &date)
@@ -91,6 +92,21 @@ package enum ForwardedHead {
         }
         result.append(.via, literal: minorVersion == 0 ? "1.0 larder" : "1.1 larder")
         return result
+    }
+
+    /// `isEndToEnd` for all lines of one head: what is the same for each of them is looked up once.
+    private struct Filter {
+        private let dropped = notForwarded
+        private let namesNone: Bool
+
+        init(_ options: ConnectionOptions) { namesNone = options.names.isEmpty }
+
+        @inline(__always)
+        func keeps(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
+            if dropped.contains(line.name) { return false }
+            // Most lines have a known name, and most messages name no field in `Connection`.
+            return namesNone && line.name != .other || isEndToEnd(line, of: fields, options)
+        }
     }
 
     /// Appends the status line and the end-to-end fields of a response, without the empty line.
@@ -101,13 +117,8 @@ package enum ForwardedHead {
     static func appendResponse(_ response: ReceivedResponse, to out: inout OutputSpan<UInt8>) {
         appendStatusLine(response.status, reason: response.reason, to: &out)
         let fields = response.fields
-        let dropped = notForwarded
-        // Most lines have a known name, and most responses name no field in `Connection`.
-        let namesNone = response.options.names.isEmpty
-        appendFieldLines(fields, to: &out) { line in
-            if dropped.contains(line.name) { return false }
-            return namesNone && line.name != .other || isEndToEnd(line, of: fields, response.options)
-        }
+        let filter = Filter(response.options)
+        fields.appendLines(to: &out) { filter.keeps($0, of: fields, response.options) }
     }
 
     /// The room in bytes that `appendResponse` needs at most.
@@ -136,7 +147,7 @@ package enum ForwardedHead {
         out.append(addingCapacity: framingLengthMax) { appendFraming(framing, to: &$0) }
     }
 
-    static func appendFraming(_ framing: Framing, to out: inout OutputSpan<UInt8>) {
+    package static func appendFraming(_ framing: Framing, to out: inout OutputSpan<UInt8>) {
         switch framing {
         case .none, .untilClose: break
         case .length(let count):
@@ -148,7 +159,7 @@ package enum ForwardedHead {
     }
 
     /// The room in bytes that `appendFraming` needs at most.
-    static var framingLengthMax: Int { 40 }
+    package static var framingLengthMax: Int { 40 }
 
     /// Appends an interim response (RFC 9110 §15.2), with the empty line.
     package static func appendInterim(_ response: ReceivedResponse, to out: inout [UInt8]) {

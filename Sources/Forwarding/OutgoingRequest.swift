@@ -25,7 +25,8 @@ package struct OutgoingRequest: ~Copyable {
     }
 
     private let received: ReceivedRequest
-    private let instance: Instance
+    /// The line that Larder adds.
+    private let viaLine: [UInt8]
     private var isUpgrade: Bool
     /// Fields of the client with a `FieldName` that are not sent.
     private var dropped: FieldNameSet
@@ -49,7 +50,7 @@ package struct OutgoingRequest: ~Copyable {
     ///   - instance: the comment in `Via` that tells this Larder from others, so that a loop is detected (RFC 9110 §7.6.3).
     package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: Instance) {
         self.received = received
-        self.instance = instance
+        viaLine = received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11
         self.conditions = conditions
         framing = received.bodyLength
         isUpgrade = received.options.upgrade && ForwardedHead.isUpgrade(received.options, received.fields)
@@ -69,12 +70,12 @@ package struct OutgoingRequest: ~Copyable {
 
     /// The target in origin-form, in absolute-form for a next proxy, or `*` (RFC 9112 §3.2).
     package var target: [UInt8] {
-        [UInt8](capacity: targetLengthMax) { appendTarget(to: &$0) }
+        [UInt8](room: targetLengthMax) { appendTarget(to: &$0) }
     }
 
     /// The value of `Host`, with the port unless it is the default of the scheme (RFC 9110 §7.2).
     package var authority: [UInt8] {
-        [UInt8](capacity: authorityLengthMax) { appendAuthority(to: &$0) }
+        [UInt8](room: authorityLengthMax) { appendAuthority(to: &$0) }
     }
 
     package var replay: Replay { received.hasBody ? .head : .everything }
@@ -228,7 +229,7 @@ package struct OutgoingRequest: ~Copyable {
         let fields = received.fields
         appendAuthority(to: &out)
         out.append("\r\n")
-        appendFieldLines(fields, to: &out) { isKept($0, of: fields) }
+        fields.appendLines(to: &out) { isKept($0, of: fields) }
         for (name, value) in conditions { appendLine(name.text, value, to: &out) }
         for field in added {
             if !field.spelling.isEmpty {
@@ -240,7 +241,7 @@ package struct OutgoingRequest: ~Copyable {
         }
         appendMaxForwards(fields, to: &out)
         // The received members of `Via`, then Larder's own with the version of the received request (RFC 9110 §7.6.3).
-        if fields.contains(.via) { appendFieldLines(fields, to: &out) { $0.name == .via } }
+        if fields.contains(.via) { fields.appendLines(to: &out) { $0.name == .via } }
         out.append(viaLine)
         // WebSocket is the only protocol that Larder passes on (`ForwardedHead.isUpgrade`).
         if isUpgrade, minorVersion > 0 {
@@ -272,8 +273,6 @@ package struct OutgoingRequest: ~Copyable {
         }
         return length
     }
-
-    private var viaLine: [UInt8] { received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11 }
 
     private func isKept(_ line: FieldLine, of fields: Fields) -> Bool {
         if dropped.contains(line.name) { return false }

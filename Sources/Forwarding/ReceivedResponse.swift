@@ -9,16 +9,21 @@ package final class ReceivedResponse {
     package let options: ConnectionOptions
     private let reasonRange: Range<Int>
 
-    /// - Parameter scheme: that of the request. Over https, `Alt-Svc` is removed: a client that read it could go to the named place
-    ///   without the proxy, by HTTP/3 for instance (RFC 7838 §2).
-    package init(_ head: ResponseHead, bytes: [UInt8], scheme: Scheme = .http) {
-        status = head.status
-        minorVersion = head.minorVersion
-        let received = Fields(bytes: bytes, section: head.fields)
-        let isRemoved = scheme == .https && head.fields.present.contains(.altSvc)
+    /// - Parameters:
+    ///   - status, minorVersion, reasonRange, section: those of a `ResponseHead`. One by one, because a parser's head would be copied.
+    ///   - scheme: that of the request. Over https, `Alt-Svc` is removed: a client that read it could go to the named place without the
+    ///     proxy, by HTTP/3 for instance (RFC 7838 §2).
+    package init(
+        status: UInt16, minorVersion: UInt8, reasonRange: Range<Int>, _ section: FieldSection, bytes: [UInt8],
+        scheme: Scheme
+    ) {
+        self.status = status
+        self.minorVersion = minorVersion
+        self.reasonRange = reasonRange
+        options = ConnectionOptions(section, bytes: bytes.span)
+        let received = Fields(bytes: bytes, section: section)
+        let isRemoved = scheme == .https && received.contains(.altSvc)
         fields = isRemoved ? received.dropping { $0.name == .altSvc } : received
-        options = ConnectionOptions(head.fields, bytes: bytes.span)
-        reasonRange = head.reasonRange
     }
 
     private init(_ other: ReceivedResponse, fields: Fields) {

@@ -81,6 +81,10 @@ private func contentLength(_ fields: FieldSection, _ bytes: borrowing Span<UInt8
     guard fields.present.contains(.contentLength) else { return nil }
     var length: UInt64?
     for line in fields.lines where line.name == .contentLength {
+        if length == nil, let value = plainNumber(bytes, line.valueRange) {
+            length = value
+            continue
+        }
         var start = line.valueRange.lowerBound
         while start <= line.valueRange.upperBound {
             var end = start
@@ -92,6 +96,19 @@ private func contentLength(_ fields: FieldSection, _ bytes: borrowing Span<UInt8
         }
     }
     return length
+}
+
+/// The value of `1*DIGIT`, which nearly every `Content-Length` is. Nil for anything else, and for a number of so many digits that it may not fit.
+private func plainNumber(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> UInt64? {
+    guard 1...18 ~= range.count else { return nil }
+    let digits = bytes.extracting(range)
+    var value: UInt64 = 0
+    for index in digits.indices {
+        let digit = digits[index] &- 0x30
+        guard digit < 10 else { return nil }
+        value = value &* 10 &+ UInt64(digit)
+    }
+    return value
 }
 
 /// Parses `1*DIGIT` with optional white space around it, up to 2⁶³ − 1.

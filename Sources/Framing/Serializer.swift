@@ -90,29 +90,7 @@ package let lastChunk: StaticString = "0\r\n\r\n"
 
 /// Appends the lines for which `isKept` is true, in order and in their own spelling.
 package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8], where isKept: (FieldLine) -> Bool) {
-    bytes.append(addingCapacity: fieldLinesLength(fields)) { appendFieldLines(fields, to: &$0, where: isKept) }
-}
-
-/// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
-package func appendFieldLines(
-    _ fields: Fields, to bytes: inout OutputSpan<UInt8>, where isKept: (FieldLine) -> Bool
-) {
-    var run: Range<Int>?
-    for line in fields.lines where isKept(line) {
-        if let open = run, Int(line.nameStart) == open.upperBound + 2 {
-            run = open.lowerBound..<Int(line.valueEnd)
-            continue
-        }
-        if let run { appendRun(run, of: fields, to: &bytes) }
-        run = Int(line.nameStart)..<Int(line.valueEnd)
-    }
-    if let run { appendRun(run, of: fields, to: &bytes) }
-}
-
-private func appendRun(_ run: Range<Int>, of fields: Fields, to bytes: inout OutputSpan<UInt8>) {
-    bytes.append(fields.bytes, run)
-    bytes.append(0x0D)
-    bytes.append(0x0A)
+    bytes.append(addingCapacity: fieldLinesLength(fields)) { fields.appendLines(to: &$0, where: isKept) }
 }
 
 /// The room in bytes that all lines need.

@@ -14,13 +14,13 @@ package struct EntityTag: Sendable, Equatable {
 
     /// Parses the entity tag at a range of a head.
     package init?(parsing value: ArraySlice<UInt8>) {
-        var start = value.startIndex
-        let end = value.endIndex
-        isWeak = value.count >= 2 && value[start] == 0x57 && value[start + 1] == 0x2F
-        if isWeak { start += 2 }
-        guard end - start >= 2, value[start] == 0x22, value[end - 1] == 0x22 else { return nil }
-        for index in start + 1..<end - 1 where !isETagC(value[index]) { return nil }
-        opaque = Array(value[start..<end])
+        let bytes = value.span
+        isWeak = bytes.count >= 2 && bytes[0] == 0x57 && bytes[1] == 0x2F
+        let start = isWeak ? 2 : 0
+        let end = bytes.count
+        guard end - start >= 2, bytes[start] == 0x22, bytes[end - 1] == 0x22 else { return nil }
+        for index in start + 1..<end - 1 where !isETagC(bytes[index]) { return nil }
+        opaque = unsafe bytes.withUnsafeBufferPointer { unsafe Array(UnsafeBufferPointer(rebasing: $0[start..<end])) }
     }
 
     /// Strong comparison (RFC 9110 §8.8.3.2): equal, and both strong. For If-Match, If-Range and ranges.

@@ -133,12 +133,20 @@ package struct Fields: Sendable, Equatable {
 
     package mutating func append(_ name: FieldName, literal value: StaticString) {
         precondition(name != .other, "a field that Larder does not know is appended by its spelling")
-        bytes.reserveCapacity(bytes.count + name.text.utf8CodeUnitCount + value.utf8CodeUnitCount + 4)
+        let text = name.text
         let nameStart = bytes.count
-        bytes.append(name.text)
-        endName(name, from: nameStart)
-        bytes.append(value)
-        endValue()
+        let nameEnd = nameStart + text.utf8CodeUnitCount
+        let valueEnd = nameEnd + 2 + value.utf8CodeUnitCount
+        bytes.append(addingCapacity: valueEnd + 2 - nameStart) {
+            $0.append(text)
+            $0.append(": ")
+            $0.append(value)
+            $0.append("\r\n")
+        }
+        section.append(
+            FieldLine(
+                name: name, nameStart: UInt32(nameStart), nameEnd: UInt32(nameEnd), valueStart: UInt32(nameEnd + 2),
+                valueEnd: UInt32(valueEnd)))
     }
 
     /// Appends a line with a name in this spelling.
@@ -169,6 +177,39 @@ package struct Fields: Sendable, Equatable {
     private mutating func endValue() {
         section.lines[section.lines.count - 1].valueEnd = UInt32(bytes.count)
         bytes.append("\r\n")
+    }
+
+    /// The fields without the lines for which `isDropped` is true, with bytes of their own and room for more, so that what is appended does
+    /// not move them.
+    @inlinable
+    package func copy(dropping isDropped: (FieldLine) -> Bool, roomForLines lines: Int, bytes room: Int) -> Fields {
+        var kept = FieldSection()
+        kept.lines.reserveCapacity(section.lines.count + lines)
+        for line in section.lines where !isDropped(line) { kept.append(line) }
+        return Fields(bytes: Array(room: bytes.count + room) { $0.append(bytes) }, section: kept)
+    }
+
+    /// Appends the lines for which `isKept` is true, in order and in their own spelling.
+    ///
+    /// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
+    @inlinable
+    package func appendLines(to out: inout OutputSpan<UInt8>, where isKept: (FieldLine) -> Bool) {
+        var run: Range<Int>?
+        for line in section.lines where isKept(line) {
+            if let open = run, Int(line.nameStart) == open.upperBound + 2 {
+                run = open.lowerBound..<Int(line.valueEnd)
+                continue
+            }
+            if let run { appendRun(run, to: &out) }
+            run = Int(line.nameStart)..<Int(line.valueEnd)
+        }
+        if let run { appendRun(run, to: &out) }
+    }
+
+    @usableFromInline
+    func appendRun(_ run: Range<Int>, to out: inout OutputSpan<UInt8>) {
+        out.append(bytes, run)
+        out.append("\r\n")
     }
 
     /// The fields without the lines for which `isDropped` is true. The bytes are shared, not copied.

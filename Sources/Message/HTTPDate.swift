@@ -18,8 +18,8 @@ package func parseHTTPDate(_ value: ArraySlice<UInt8>, now: WallTime) -> WallTim
 /// Parses an IMF-fixdate by its fixed places. Returns nil for anything unusual, which the strict parser decides about.
 private func parsePreferredForm(_ value: ArraySlice<UInt8>) -> WallTime? {
     guard value.count == 29 else { return nil }
-    let start = value.startIndex
-    func byte(_ offset: Int) -> Int { Int(value[start + offset]) }
+    let bytes = value.span
+    func byte(_ offset: Int) -> Int { Int(bytes[offset]) }
     func letters(_ offset: Int) -> Int { byte(offset) << 16 | byte(offset + 1) << 8 | byte(offset + 2) }
     func two(_ offset: Int) -> Int? {
         let (tens, ones) = (byte(offset) - 0x30, byte(offset + 1) - 0x30)

@@ -11,9 +11,11 @@ extension Retrieval {
     mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         if head.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }
-            return answer(.freshen(confirmed), receiving(.discard, total: nil))
+            return answer(.freshen(confirmed), .discard, receiving(total: nil))
         }
-        if case .contradictory = promise(of: head) { return failHead(.responseInvalid, plan, staleMayServe) }
+        if case .contradictory = promise(head.status, head.fields) {
+            return failHead(.responseInvalid, plan, staleMayServe)
+        }
         let invalidates = Caching.invalidates(request.cache, status: head.status)
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
             return decidePart(head, invalidates: invalidates)
@@ -21,7 +23,8 @@ extension Retrieval {
         if (500...599).contains(head.status), staleMayServe() {
             listener = listener.whenAnswered
             // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
-            state = head.length == 0 ? .receiving(receiving(.discard, total: 0)) : .finished
+            sink = .discard
+            state = head.length == 0 ? .receiving(receiving(total: 0)) : .finished
             return .serveStale(status: head.status)
         }
         let decision = decideStoring(
@@ -30,10 +33,10 @@ extension Retrieval {
             responseTime: head.receivedAt, target: request.postTarget)
         switch decision {
         case .store(let cached):
-            state = .storing(head, receiving(head, .store(cached), total: head.length))
+            toStore(Passed(head), .store(cached), total: head.length)
             return .store(invalidates: invalidates)
         case .doNotStore(let reason):
-            return pass(head, notStored: reason, invalidates: invalidates)
+            return pass(Passed(head), notStored: reason, invalidates: invalidates)
         }
     }
 
@@ -54,28 +57,36 @@ extension Retrieval {
         return .outdateSelected
     }
 
-    private mutating func answer(_ action: Action, _ receiving: Receiving) -> Action {
+    private mutating func answer(_ action: Action, _ sink: Sink, _ receiving: Receiving) -> Action {
         listener = listener.whenAnswered
+        self.sink = sink
         state = .receiving(receiving)
         return action
     }
 
-    /// The bytes that a 206 announces in `Content-Range`. A response to HEAD has no bytes, whatever its fields say.
-    private func promise(of head: Head) -> PartPromise {
-        request.cache.method == .head ? .none : promisedPart(status: head.status, fields: head.fields)
+    private mutating func toStore(_ response: Passed, _ sink: Sink, total: UInt64?) {
+        passed = response
+        self.sink = sink
+        state = .storing(receiving(response.status, response.fields, total: total))
     }
 
-    private func receiving(_ head: Head, _ sink: Sink, total: UInt64?) -> Receiving {
-        var receiving = receiving(sink, total: total)
-        if case .bytes(let count) = promise(of: head) { receiving.promised = count }
+    /// The bytes that a 206 announces in `Content-Range`. A response to HEAD has no bytes, whatever its fields say.
+    private func promise(_ status: UInt16, _ fields: Fields) -> PartPromise {
+        request.cache.method == .head ? .none : promisedPart(status: status, fields: fields)
+    }
+
+    private func receiving(_ status: UInt16, _ fields: Fields, total: UInt64?) -> Receiving {
+        var receiving = receiving(total: total)
+        if case .bytes(let count) = promise(status, fields) { receiving.promised = count }
         return receiving
     }
 
-    mutating func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
+    mutating func pass(_ response: Passed, notStored: NotStoredReason?, invalidates: Bool) -> Action {
         let passing = Passing(
             notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head)
-        passed = (head.status, head.fields)
-        return answer(.pass(passing), receiving(head, .pass, total: head.length))
+        passed = response
+        return answer(
+            .pass(passing), .pass, receiving(response.status, response.fields, total: response.length))
     }
 
     // MARK: parts
@@ -87,13 +98,13 @@ extension Retrieval {
             handling: head.handling, particulars: head.particulars, requestTime: askedAt,
             responseTime: head.receivedAt)
         switch decision {
-        case .doNotStore(let reason): return pass(head, notStored: reason, invalidates: invalidates)
+        case .doNotStore(let reason): return pass(Passed(head), notStored: reason, invalidates: invalidates)
         case .store(let part):
             guard let start = Int(exactly: part.range.lowerBound), let end = Int(exactly: part.range.upperBound),
                 let whole = Int(exactly: part.total)
-            else { return pass(head, notStored: .partUnplaced, invalidates: invalidates) }
+            else { return pass(Passed(head), notStored: .partUnplaced, invalidates: invalidates) }
             let sink = Sink.fill(part.whole, start: start, end: end, wholeLength: whole)
-            state = .storing(head, receiving(head, sink, total: UInt64(end - start)))
+            toStore(Passed(head), sink, total: UInt64(end - start))
             return .storePart(part)
         }
     }
@@ -108,7 +119,9 @@ extension Retrieval {
         let sink = Sink.fill(part.stored, start: part.start, end: end, wholeLength: whole)
         precondition(
             range.lowerBound == part.start && range.upperBound <= end, "the part is the one that was asked for")
-        return answer(.fill(isFirst: isClientWaiting), receiving(head, sink, total: UInt64(end - part.start)))
+        return answer(
+            .fill(isFirst: isClientWaiting), sink,
+            receiving(head.status, head.fields, total: UInt64(end - part.start)))
     }
 
     /// Gives the hole up: the origin has another representation by now, or serves no parts.

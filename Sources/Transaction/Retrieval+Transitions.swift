@@ -249,13 +249,14 @@ extension Retrieval {
 
     private mutating func storingDecided(isStored: Bool) -> Action {
         switch state {
-        case .storing(let head, let receiving):
+        case .storing(let receiving):
+            guard let response = passed.take() else { preconditionFailure("what is to be stored has a head") }
             if isStored {
                 listener = listener.whenAnswered
                 state = .receiving(receiving)
                 return .none
             }
-            return pass(head, notStored: isPart(receiving.sink) ? .partialContent : nil, invalidates: false)
+            return pass(response, notStored: isPart(sink) ? .partialContent : nil, invalidates: false)
         case .ready, .opening, .asked, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("nothing is being stored")
         }
@@ -390,7 +391,7 @@ extension Retrieval {
         let total = receiving.total.map { Int(clamping: $0) }
         if let total, received >= total { return nil }
         let rest: PartAsked
-        switch receiving.sink {
+        switch sink {
         case .discard: return nil
         case .store(let cached): rest = PartAsked(stored: cached, start: received, end: nil, wholeLength: total)
         case .fill(let cached, let start, let end, let whole):

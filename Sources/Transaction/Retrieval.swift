@@ -87,7 +87,8 @@ package struct Retrieval: ~Copyable {
         case none
     }
 
-    // Cases with a stored response or a head are indirect. Each step copies the state, which stays small this way.
+    // Cases with a stored response are indirect, and what does not change while a body comes is kept beside the state. Each step copies the
+    // state, which stays small this way.
 
     enum Question: Sendable {
         /// The client's own request, as received or with the validators of stored responses.
@@ -102,16 +103,29 @@ package struct Retrieval: ~Copyable {
     enum Sink: Sendable {
         /// To the client alone. `Retrieval.passed` has what a request for the rest needs.
         case pass
-        indirect case store(CachedResponse)
+        case store(CachedResponse)
         /// Into the stored response, from offset `start` up to `end`. `wholeLength`: the length of its body.
         indirect case fill(CachedResponse, start: Int, end: Int, wholeLength: Int)
         /// Nowhere. The bytes are read only to reach the end of the message, after which its connection can be reused.
         case discard
     }
 
-    /// The state of a body that is being received. Counts are in bytes.
+    /// What is needed of the head of a response that is passed on.
+    struct Passed: Sendable {
+        let status: UInt16
+        let fields: Fields
+        /// The length of the body in bytes, if the framing announces it.
+        let length: UInt64?
+
+        init(_ head: Head) {
+            status = head.status
+            fields = head.fields
+            length = head.length
+        }
+    }
+
+    /// The counts of a body that is being received, in bytes.
     struct Receiving: Sendable {
-        let sink: Sink
         /// Bytes passed to the sink so far, over all connections. Never more than `total` or `promised`.
         var received: UInt64 = 0
         /// Bytes that the sink gets in all; nil if unknown.
@@ -131,8 +145,8 @@ package struct Retrieval: ~Copyable {
         case ready(Question)
         case opening(Question)
         case asked(Question, Attempt)
-        /// A final head was received. The driver tries to store the response and reports whether it could.
-        indirect case storing(Head, Receiving)
+        /// A final head was received, and is kept in `passed`. The driver tries to store the response and reports whether it could.
+        case storing(Receiving)
         case receiving(Receiving)
         /// The body broke off. The rest is requested after a pause.
         indirect case pausing(PartAsked, Receiving)
@@ -146,8 +160,10 @@ package struct Retrieval: ~Copyable {
     package let request: Request
     /// Nil where nothing that is stored matters.
     var stored: Stored?
-    /// The head of the response that is passed on; nil until there is one.
-    var passed: (status: UInt16, fields: Fields)?
+    /// The response that is passed on, or that will be if it cannot be stored. Nil if there is none.
+    var passed: Passed?
+    /// Where the body goes, from the final head on. The rest of a body goes where its beginning went.
+    var sink = Sink.discard
     var listener: Client
     var state: State { didSet { phase = state.phase } }
     /// The state without its data. Stored, because the driver asks for it all the time.
@@ -198,10 +214,9 @@ package struct Retrieval: ~Copyable {
         resumptionsInVainMax = inVainMax
     }
 
-    func receiving(_ sink: Sink, total: UInt64?) -> Receiving {
+    func receiving(total: UInt64?) -> Receiving {
         Receiving(
-            sink: sink, total: total, promised: total,
-            resumptions: Resumptions(attemptsInVainMax: resumptionsInVainMax))
+            total: total, promised: total, resumptions: Resumptions(attemptsInVainMax: resumptionsInVainMax))
     }
 }
 
@@ -216,7 +231,7 @@ extension Retrieval {
     /// The bytes of the body received so far, and the number in all if it is known.
     package var progress: (received: UInt64, total: UInt64?) {
         switch state {
-        case .storing(_, let receiving), .receiving(let receiving), .pausing(_, let receiving),
+        case .storing(let receiving), .receiving(let receiving), .pausing(_, let receiving),
             .opening(.rest(_, let receiving)), .asked(.rest(_, let receiving), _), .ready(.rest(_, let receiving)):
             (receiving.received, receiving.total)
         case .ready(.first), .ready(.hole), .opening(.first), .opening(.hole), .asked(.first, _), .asked(.hole, _),
@@ -235,7 +250,7 @@ extension Retrieval {
 
     /// The response that the action `store` asks the driver to store.
     package var responseToStore: CachedResponse {
-        guard case .storing(_, let receiving) = state, case .store(let cached) = receiving.sink else {
+        guard phase == .storing, case .store(let cached) = sink else {
             preconditionFailure("no response is to be stored")
         }
         return cached
@@ -254,8 +269,8 @@ extension Retrieval {
     func conditions(of question: Question) -> [(FieldName, [UInt8])] {
         switch question {
         case .hole(let part, _): return part.conditions(asStored: true)
-        case .rest(let part, let receiving):
-            if case .fill = receiving.sink { return part.conditions(asStored: true) }
+        case .rest(let part, _):
+            if case .fill = sink { return part.conditions(asStored: true) }
             return part.conditions(asStored: false)
         case .first(let plan):
             guard plan.isConditional, let stored else { return [] }

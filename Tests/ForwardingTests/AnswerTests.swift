@@ -27,9 +27,9 @@ func answer(
     var out: [UInt8] = []
     form.appendHead(
         of: .init(
-            status: status, fields: stored.fields, wire: Array("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nAge: ".utf8),
-            hasLength: false),
-        .init(age: Seconds(7), cacheStatus: CacheStatus(.hit), label: []), minorVersion: request.head.minorVersion,
+            status: status, wire: Array("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nAge: ".utf8), hasLength: false),
+        fields: stored.fields, .init(age: Seconds(7), cacheStatus: CacheStatus(.hit), label: []),
+        minorVersion: request.head.minorVersion,
         persists: persists, to: &out)
     return (form, text(out.dropLast(4)).split(separator: "\r\n").map(String.init))
 }

@@ -29,7 +29,9 @@ func response(_ line: String, _ fields: String...) throws -> ReceivedResponse {
     guard try parseResponseHead(bytes.span, into: &head, progress: &progress, limits: Limits()) else {
         throw IncompleteHead()
     }
-    return ReceivedResponse(head, bytes: bytes)
+    return ReceivedResponse(
+        status: head.status, minorVersion: head.minorVersion, reasonRange: head.reasonRange, head.fields, bytes: bytes,
+        scheme: .http)
 }
 
 struct IncompleteHead: Error {}

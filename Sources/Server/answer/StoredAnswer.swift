@@ -1,6 +1,7 @@
 import Caching
 import Forwarding
 import Framing
+import Glibc
 import Message
 import Storage
 
@@ -16,10 +17,14 @@ extension Service {
     }
 }
 
-/// The answer that a client gets from a stored response: its head, and the delivery of its body.
-struct StoredAnswer {
-    /// Nil if no content follows the head.
+/// The answer that a client gets from a stored response: its head, and its body or the delivery of it.
+///
+/// It writes itself in a closure, which would copy a value that can be copied.
+struct StoredAnswer: ~Copyable {
+    /// Nil if no content follows the head, or if it is `shortBody`.
     let delivery: Delivery?
+    /// A short body that is whole in memory: it is written behind the head, and needs no delivery.
+    private let shortBody: Body?
     private let form: AnswerForm
     private let record: StoredResponse
     private let remarks: AnswerForm.Remarks
@@ -29,10 +34,12 @@ struct StoredAnswer {
 
     /// Chooses the coding, the ranges and the framing for one client.
     ///
-    /// - Parameter ownFields: all end-to-end fields as received, if not all are stored and this client is the one that they were
-    ///   sent to.
+    /// - Parameters:
+    ///   - ownFields: all end-to-end fields as received, if not all are stored and this client is the one that they were sent to.
+    ///   - inOnePiece: a body that is short, and whole in memory, is written behind the head.
     init(
-        _ record: StoredResponse, to request: OwnedRequest, service: Service, worker: Worker, ownFields: Fields? = nil
+        _ record: StoredResponse, to request: OwnedRequest, service: Service, worker: Worker, ownFields: Fields? = nil,
+        inOnePiece: Bool = false
     ) {
         let now = worker.wallTime
         self.record = record
@@ -51,6 +58,14 @@ struct StoredAnswer {
             addsVary: coding.choice == .asStored && !record.coding.isFixed(compression)
                 && needsVary(record.coding, record.cached.vary, compression: compression),
             now: now, boundary: Shared.boundary)
+        if inOnePiece, case .whole = form.content, form.hasBody, coding.work == nil,
+            let short = StoredAnswer.short(coding.copy ?? body)
+        {
+            shortBody = short
+            delivery = nil
+            return
+        }
+        shortBody = nil
         guard form.hasBody else {
             delivery = nil
             return
@@ -100,11 +115,33 @@ struct StoredAnswer {
         }
     }
 
-    func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
+    /// The body, if it can be written behind a head.
+    private static func short(_ body: Body) -> Body? {
+        body.isComplete && body.isResident && body.length <= ClientConnection.copiedBodyMax ? body : nil
+    }
+
+    /// How many bytes of content `append` writes.
+    var contentBytes: Int { shortBody?.length ?? 0 }
+
+    /// Appends the head, and the body if that is all of it.
+    ///
+    /// - Parameter vectors: room for those of the body.
+    func append(
+        minorVersion: UInt8, persists: Bool, using vectors: UnsafeMutableBufferPointer<iovec>, to out: inout [UInt8]
+    ) {
+        appendHead(minorVersion: minorVersion, persists: persists, to: &out)
+        guard let shortBody else { return }
+        let used = unsafe shortBody.vectors(from: 0, limit: shortBody.length, into: vectors)
+        for index in 0..<used {
+            unsafe out.append(
+                contentsOf: UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+        }
+    }
+
+    private func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
         form.appendHead(
             of: AnswerForm.StoredHead(
-                status: record.cached.status, fields: record.fields, wire: record.head,
-                hasLength: record.headHasLength),
-            remarks, minorVersion: minorVersion, persists: persists, to: &out)
+                status: record.cached.status, wire: record.head, hasLength: record.headHasLength),
+            fields: record.fields, remarks, minorVersion: minorVersion, persists: persists, to: &out)
     }
 }

@@ -112,10 +112,16 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
         handling: CacheHandling, trailers: TransientTrailers? = nil
     ) {
+        var secondaryKey: SecondaryKey?
+        var codingVariant: CodingVariant?
+        let vary = cached.vary
+        if vary != .none {
+            secondaryKey = SecondaryKey(vary, request: request.fields)
+            codingVariant = CodingVariant(vary, request: request.fields)
+        }
         self.init(
             key: request.key, keyBytes: StoredResponse.exactCopy(of: request.keyBytes), cached: cached, fields: fields,
-            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
-            codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
+            secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
             contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
             isCopy: request.isCopy(handling))
@@ -199,15 +205,22 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     func markUndecodable() { undecodableMark?.set() }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
-        var head: [UInt8] = []
-        head.reserveCapacity(fields.bytes.count + 64)
-        appendStatusLine(status, reason: nil, to: &head)
-        appendFieldLines(fields, to: &head) { $0.name != .contentLength && $0.name != .age }
-        // RFC 9110 §8.6: never in a 204.
-        if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
-        head.append("Age: ")
-        return head
+        let room =
+            statusLineLengthMax(reasonLength: 0) + fieldLinesLength(fields) + ForwardedHead.framingLengthMax
+            + age.utf8CodeUnitCount
+        return Array(room: room) { head in
+            appendStatusLine(status, reason: nil, to: &head)
+            fields.appendLines(to: &head) { $0.name != .contentLength && $0.name != .age }
+            // RFC 9110 §8.6: never in a 204.
+            if let contentLength, status != 204 {
+                ForwardedHead.appendFraming(.length(UInt64(contentLength)), to: &head)
+            }
+            head.append(age)
+        }
     }
+
+    /// The name of the field whose value follows the head in wire form.
+    private static let age: StaticString = "Age: "
 }
 
 /// The trailers of one transfer. The fetching worker sets them before it completes the body; workers that serve the body read them

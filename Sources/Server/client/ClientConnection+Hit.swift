@@ -307,8 +307,12 @@ extension ClientConnection {
         }
         if pins != nil || request.head.fields.present.contains(.authorization) { pin(request) }
         phase = .answering
-        unsafe worker.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
-        let body = request.hasBody ? InboundBody(bodyLength, limits: snapshot.limits) : nil
+        var body: InboundBody?
+        if request.hasBody {
+            // For its content. A client that has nothing to send waits for the origin, and `timerFired` lets it.
+            unsafe worker.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
+            body = InboundBody(bodyLength, limits: snapshot.limits)
+        }
         exchangeNumber &+= 1
         let exchange = Exchange(
             stream: ClientStream(self, number: exchangeNumber, body: body), request: request,

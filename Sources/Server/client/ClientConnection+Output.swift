@@ -238,7 +238,12 @@ extension ClientConnection {
         return .failed(.answerTooLong)
     }
 
-    private func writeQueued() -> Step { unsafe send(0, of: nil) { _ in 0 } }
+    /// Sends what is queued.
+    private func writeQueued() -> Step {
+        let queued = unsentBytes
+        let result = unsafe output.withBytes { unsafe transport?.write($0) ?? .closed }
+        return note(result, queued: queued, limit: 0, of: nil)
+    }
 
     /// Sends what is queued, and behind it the bytes of the body, with one system call.
     ///
@@ -246,7 +251,7 @@ extension ClientConnection {
     ///   - limit: how many bytes of the body are sent at most.
     ///   - fill: puts them into vectors, and returns how many vectors it has used.
     private func send(
-        _ limit: Int, of delivery: Delivery?, _ fill: (UnsafeMutableBufferPointer<iovec>) -> Int
+        _ limit: Int, of delivery: Delivery, _ fill: (UnsafeMutableBufferPointer<iovec>) -> Int
     ) -> Step {
         let queued = unsentBytes
         // Queued bytes precede those of the body on the wire, so the socket's count covers them first.

@@ -7,10 +7,10 @@ import EventLoop
 /// is over, or, if bytes are only lent to the body, before the loan ends. So a client that fails cannot end a fetch in the
 /// middle of its work, and one system call carries everything that arrived in a turn.
 final class ReaderQueue {
-    /// Nothing is called while the array changes, so the unchecked access is exclusive.
+    // Nothing is called while one of the two arrays changes, so the unchecked access is exclusive.
     @exclusivity(unchecked) private var waiting: [ConnectionID] = []
     /// An empty array whose capacity is used for connections that are added while others send.
-    private var spare: [ConnectionID] = []
+    @exclusivity(unchecked) private var spare: [ConnectionID] = []
     private var turns = 0
     /// Those that go on in a later turn of the loop, from `postponedStart` on.
     private var postponed: [ConnectionID] = []
@@ -80,18 +80,17 @@ final class ReaderQueue {
 
     /// Lets all connections in the queue send, those included that are added meanwhile.
     func flush() {
-        guard !isFlushing else { return }
+        guard !isFlushing, unsafe !waiting.isEmpty else { return }
         isFlushing = true
-        while true {
-            var due = unsafe waiting
-            guard !due.isEmpty else { break }
-            precondition(spare.isEmpty, "connections in the spare queue would never send")
-            unsafe waiting = spare
-            spare = []
+        repeat {
+            unsafe precondition(spare.isEmpty, "connections in the spare queue would never send")
+            var due: [ConnectionID] = []
+            unsafe swap(&due, &waiting)
+            unsafe swap(&waiting, &spare)
             for id in due { clients[id]?.bodyGrew() }
             due.removeAll(keepingCapacity: true)
-            spare = due
-        }
+            unsafe spare = due
+        } while unsafe !waiting.isEmpty
         isFlushing = false
     }
 }

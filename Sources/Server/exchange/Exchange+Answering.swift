@@ -26,7 +26,9 @@ extension Exchange {
             released = other
         }
         if snapshot.followsRedirects, hasFollowed(released.cached.status, ownFields ?? released.fields) { return }
-        guard isReady(released, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
+        if needsLoading(released),
+            !isReady(released, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) })
+        {
             return
         }
         // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
@@ -35,16 +37,19 @@ extension Exchange {
         if request.peer != nil { stream.peerVerdict = service.isFromStore ? .hit : .fetched }
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
-            ownFields: fields(of: released, released === record ? ownFields : nil))
+            ownFields: fields(of: released, released === record ? ownFields : nil), inOnePiece: stream.limits == nil)
         if hasRefused(answer.delivery) { return }
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
+        stream.account.bodyBytes = answer.contentBytes
+        if service.outcome.isFromCache { worker.counters.add(.bytesFromCache, answer.contentBytes) }
         count(service)
         if snapshot.cacheRulesDependOnIndexes {
             worker.shared.indexDigests.read(record, of: request, by: snapshot, on: worker)
         }
         stream.begin(delivery: answer.delivery) {
-            answer.appendHead(minorVersion: request.head.minorVersion, persists: stream.persists, to: &$0)
+            unsafe answer.append(
+                minorVersion: request.head.minorVersion, persists: stream.persists, using: worker.vectors, to: &$0)
         }
         // RFC 9112 §6.3 rule 8: only the end of the connection ends this body.
         if answer.endsWithConnection { stream.closeAfterwards(.endOfBody) }
@@ -95,19 +100,22 @@ extension Exchange {
     }
 
     func fetchPassed(
-        _ head: RelayedHead, _ response: ReceivedResponse, _ body: Body?, _ trailers: TransientTrailers?
+        _ head: RelayedHead, _ response: ReceivedResponse, _ content: UnsafeRawBufferPointer, _ body: Body?,
+        _ trailers: TransientTrailers?
     ) {
         precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
         guard mayPass(response) else { return }
         if snapshot.followsRedirects, hasFollowed(response.status, response.fields) { return }
         let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
         if hasRefused(delivery) { return }
-        guard let detour else { return begin(response, head, delivery) }
-        begin(response.with(detour.fields(response.fields)), head, delivery)
+        guard let detour else { return unsafe begin(response, head, content, delivery) }
+        unsafe begin(response.with(detour.fields(response.fields)), head, content, delivery)
     }
 
-    /// Begins an answer that is passed on. It is sent with the first bytes of its body.
-    private func begin(_ response: ReceivedResponse, _ head: RelayedHead, _ delivery: Delivery?) {
+    /// Begins an answer that is passed on. It is sent with `content`, or with the first bytes of its body.
+    private func begin(
+        _ response: ReceivedResponse, _ head: RelayedHead, _ content: UnsafeRawBufferPointer, _ delivery: Delivery?
+    ) {
         precondition(stream.isAwaiting, "a request gets one answer")
         isAnswered = true
         if request.peer != nil { stream.peerVerdict = .passed }
@@ -117,7 +125,9 @@ extension Exchange {
         if head.endsWithConnection { stream.closeAfterwards(.endOfBody) }
         stream.begin(delivery: delivery) {
             head.append(response, persists: stream.persists, now: worker.wallTime, to: &$0)
+            unsafe $0.append(contentsOf: content)
         }
+        stream.account.bodyBytes = content.count
         worker.readers.add(stream.address.connection)
     }
 

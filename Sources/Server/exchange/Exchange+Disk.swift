@@ -116,7 +116,7 @@ extension Exchange {
         return waitForDisk { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
     }
 
-    private func needsLoading(_ record: StoredResponse) -> Bool {
+    func needsLoading(_ record: StoredResponse) -> Bool {
         !record.body.isResident && !record.body.isLarge && request.method != .head && record !== lookUp.readDirectly
     }
 

@@ -331,7 +331,7 @@ final class Exchange: FetchListener {
 
     /// The client is known, and nothing has been looked for: what its address stands for decides the key.
     private func fold() {
-        guard request.mayFold(worker.shared),
+        guard request.mayFold(worker.provenAccess),
             request.fold(by: snapshot, worker.shared, now: worker.uptime, wallTime: worker.wallTime)
         else { return }
         worker.counters.add(request.handling.folding == .proven ? .foldedProven : .foldedUnproven)

@@ -22,7 +22,7 @@ extension OwnedRequest {
     }
 
     /// Whether `fold` can change anything. Asked for every request, so it costs two loads for most.
-    func mayFold(_ shared: Shared) -> Bool { handling.keyRule != nil || shared.provenAccess.isInUse }
+    func mayFold(_ proofs: SharedProofs) -> Bool { handling.keyRule != nil || proofs.isInUse }
 
     /// Gives the request the key of what its address stands for, if its signature may be left out of the key. Called once, before the look-up,
     /// when the client is known. Returns whether anything changed.

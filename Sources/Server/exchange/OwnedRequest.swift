@@ -48,9 +48,14 @@ final class OwnedRequest: ReceivedRequest {
     private var compressionSettings: CompressionSettings?
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
-    private var cachedAccess: AccessRequest?
+    /// `access`, once it has been asked for. An object: it is large, and most requests are never asked.
+    private var madeAccess: MadeAccess?
+    private final class MadeAccess {
+        var value: AccessRequest
+        init(_ value: AccessRequest) { self.value = value }
+    }
     /// What the client named in the tunnel's first bytes, or in those of the tunnel in which the request came. Nil: see `RuleRequest`.
-    var serverName: ServerName? { didSet { cachedAccess = nil } }
+    var serverName: ServerName? { didSet { madeAccess = nil } }
     /// Some access rule looks at the details of requests. Set before `access` is read.
     var readsDetails = false
     /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
@@ -106,7 +111,7 @@ final class OwnedRequest: ReceivedRequest {
 
     /// The request as Access sees it. Traps if the request has no valid host.
     var access: AccessRequest {
-        if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
+        if let madeAccess, madeAccess.value.identity == identity { return madeAccess.value }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
         var made = AccessRequest(
             client: asker, identity: identity, method: head.method,
@@ -116,7 +121,7 @@ final class OwnedRequest: ReceivedRequest {
         made.listener = listenerName
         if let serverName { made.serverName = serverName }
         if readsDetails { made.details = details }
-        cachedAccess = made
+        madeAccess = MadeAccess(made)
         return made
     }
 
@@ -138,7 +143,7 @@ final class OwnedRequest: ReceivedRequest {
         let keyRules = rules.keyRules(for: handling)
         chooseCredential(snapshot, shared, now: now)
         // It has been asked for before, to choose the credential by.
-        cachedAccess?.details?.ownCredential = credential?.rule.name
+        madeAccess?.value.details?.ownCredential = credential?.rule.name
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
         // If the key is not the URI here, an earlier call made it.
@@ -353,13 +358,14 @@ final class OwnedRequest: ReceivedRequest {
 
     /// What the request's retrieval needs to know.
     func forRetrieval(_ snapshot: Snapshot, _ terms: OriginTerms) -> Retrieval.Request {
-        Retrieval.Request(
+        // A step of a log-in is worth something on its own connection alone.
+        let isRepeated = !bindsConnection
+        return Retrieval.Request(
             cache: cache, isUpgrade: isUpgrade && !terms.isHTTP10,
             postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
-            // A step of a log-in is worth something on its own connection alone.
-            deadConnectionRetriesMax: bindsConnection ? 0 : snapshot.limits.deadConnectionRetriesMax,
-            retriesMax: bindsConnection ? 0 : terms.retriesMax,
+            deadConnectionRetriesMax: isRepeated ? snapshot.limits.deadConnectionRetriesMax : 0,
+            retriesMax: isRepeated ? terms.retriesMax : 0,
             reuse: boundIdentity != nil ? .always : terms.carriesBodies ? .withContent : .repeatable)
     }
 

@@ -24,6 +24,8 @@ import Synchronization
     let shared: Shared
     let counters: Counters
     let log: AccessLogBuffer
+    /// Those of `shared`.
+    let provenAccess: SharedProofs
     /// The configuration for requests that begin now.
     var snapshot: Snapshot
     /// The zones of `snapshot`. The first one is the default zone.
@@ -123,6 +125,7 @@ import Synchronization
     init(number: Int, shared: Shared, snapshot: Snapshot) throws {
         self.number = number
         self.shared = shared
+        provenAccess = shared.provenAccess
         self.snapshot = snapshot
         zones = shared.zones.current
         loop = try EventLoop()

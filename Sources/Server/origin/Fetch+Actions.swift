@@ -139,7 +139,9 @@ extension Fetch {
             minorVersion: request.head.minorVersion, reason: reason, detail: passing.notStored)
         var body: Body?
         var trailers: TransientTrailers?
-        if incoming.body.isComplete {
+        let whole = unsafe contentWithHead(arrived, incoming.body.missing)
+        if unsafe incoming.body.isComplete || !whole.isEmpty {
+            // What is read counts the content, and has no other use for it.
             sink = .discard
         } else {
             let window = request.tier.makeWindow(
@@ -149,7 +151,18 @@ extension Fetch {
             sink = .pass(window, trailers)
             body = window
         }
-        notify { $0.fetchPassed(head, response, body, trailers) }
+        notify { unsafe $0.fetchPassed(head, response, whole, body, trailers) }
+    }
+
+    /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in
+    /// between. Empty if the content is longer, is not all here, or if a limit counts its bytes while they are sent.
+    ///
+    /// - Parameter missing: how long it is.
+    private func contentWithHead(_ arrived: Arrived, _ missing: UInt64?) -> UnsafeRawBufferPointer {
+        guard let missing, missing <= ClientConnection.copiedBodyMax,
+            unsafe missing <= arrived.rest.count, substitution == nil, snapshot.limitPlan.isEmpty
+        else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+        return unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<Int(missing)])
     }
 
     private func serveStale(status: UInt16) {

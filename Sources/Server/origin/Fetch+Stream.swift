@@ -383,8 +383,10 @@ extension Fetch {
 
     /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
     private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
+        let scratch = unsafe worker.scratch
         var response = unsafe ReceivedResponse(
-            worker.scratch.pointee.responseHead,
+            status: scratch.pointee.responseHead.status, minorVersion: scratch.pointee.responseHead.minorVersion,
+            reasonRange: scratch.pointee.responseHead.reasonRange, scratch.pointee.responseHead.fields,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
             scheme: request.head.target.scheme)
         if quest != nil {

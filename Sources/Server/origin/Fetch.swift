@@ -404,9 +404,14 @@ protocol FetchListener: AnyObject {
     /// The client gets a stored response, complete or still arriving. `ownFields`: all end-to-end fields as received, if the store keeps only
     /// some of them and this client is the one that they were sent to.
     func fetchStored(_ record: StoredResponse, as service: Service, ownFields: Fields?)
-    /// The client alone gets the response. Nil in place of the body if no content follows the head; otherwise the exchange reads from it
-    /// everything that follows.
-    func fetchPassed(_ head: RelayedHead, _ response: ReceivedResponse, _ body: Body?, _ trailers: TransientTrailers?)
+    /// The client alone gets the response.
+    ///
+    /// - Parameters:
+    ///   - content: all of the content, if it came together with the head. Valid within the call.
+    ///   - body: the exchange reads from it what follows the head. Nil if that is `content`, or nothing.
+    func fetchPassed(
+        _ head: RelayedHead, _ response: ReceivedResponse, _ content: UnsafeRawBufferPointer, _ body: Body?,
+        _ trailers: TransientTrailers?)
     /// The origin gave no answer, or the body of its answer cannot be completed.
     func fetchFailed(_ refusal: Refusal, denial: Denial?)
     /// The origin switched protocols. The listener owns its transport from here on. `early`: bytes that followed the 101.

@@ -18,7 +18,7 @@ package struct OutputQueue: ~Copyable {
     }
 
     /// The most memory, in bytes, that an empty queue keeps for the next bytes.
-    private static let capacityKept = 16 << 10
+    private static let capacityKept = 2 << 10
     /// The most bytes that were sent and are kept before they are dropped.
     private static let sentBytesMax = 64 << 10
 

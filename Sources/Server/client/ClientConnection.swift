@@ -90,7 +90,13 @@ final class ClientConnection: TimedObject {
     /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
     var limits: HeldLimits?
     /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
-    var readingWatch: ProgressWatch?
+    ///
+    /// Reading and setting it, and counting in it, calls nothing: the unchecked access is exclusive.
+    var readingWatch: ProgressWatch? {
+        get { unsafe uncheckedReadingWatch }
+        set { unsafe uncheckedReadingWatch = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedReadingWatch: ProgressWatch?
     /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
     var sendingWatch: ProgressWatch?
     var phase: Phase = .idle

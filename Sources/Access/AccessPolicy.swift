@@ -195,8 +195,7 @@ package final class AccessPolicy: Sendable, Equatable {
     // MARK: - Denials
 
     private func denial(by rule: AccessRule, _ request: AccessRequest, address: IPAddress?) -> Denial? {
-        if rule.isAllow { return nil }
-        let what = "\(request.methodText) to \(request.host):\(request.port)"
+        var what: String { "\(request.methodText) to \(request.host):\(request.port)" }
         switch rule.effect {
         case .allow: return nil
         case .authenticate:

@@ -3,7 +3,7 @@
 /// A head that arrives in one piece, as nearly all do, is parsed in one go. Otherwise each line is checked when its LF arrives, so an
 /// invalid one is refused at once, and the whole head is parsed when the empty line has arrived. No byte is scanned more than
 /// three times, however slowly they arrive. The head itself keeps nothing between calls: other connections may use it.
-/// Every idle connection has one, so the numbers are small: heads are bounded.
+/// Every idle connection has one, so its numbers have 32 bits, which is enough: the length of heads is limited.
 package struct HeadProgress: Sendable {
     enum Stage: Sendable { case startLine, fields }
     var stage = Stage.startLine

@@ -438,7 +438,7 @@ struct FleetSoakTests {
                 keys: "?etag=y&pause=2"
             ) { round, door in
                 switch round {
-                // Not in the middle of a body: one that stops while its connection stays is waited for like one of an origin.
+                // The node stops between two bodies: the rest of a body is waited for as long as from an origin, longer than curl waits.
                 case 1: try await door.whenEmpty { last.withLock { $0 }.child.signal(SIGSTOP) }
                 case 2: last.withLock { $0 }.child.signal(SIGCONT)
                 case 3: last.withLock { $0 }.child.signal(SIGKILL)

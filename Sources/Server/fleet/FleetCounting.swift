@@ -333,7 +333,8 @@ final class FleetCounting {
         let age = max(wall, told.issuedAt) - min(wall, told.issuedAt)
         // Somebody who can write to Redis may add an entry once more.
         guard age < FleetCounting.newsAgeMax else {
-            return isCatchingUp ? () : figures.withLock { $0.newsRefused += 1 }
+            if !isCatchingUp { figures.withLock { $0.newsRefused += 1 } }
+            return
         }
         guard others.isNew(told, now: now.nanoseconds) else { return }
         figures.withLock { $0.newsHeard += 1 }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// The fleet's thread closes the gate when it turns a question away because of the server, and opens it as soon as it can read. It opens by itself after a moment: then one question finds
 /// out.
 final class ReadGate: Sendable {
-    /// Since when it is open, in nanoseconds of the monotonic clock.
+    /// When it opens, or has opened, in nanoseconds of the monotonic clock.
     private let opensAt = Atomic<UInt64>(0)
     private static let pause = Duration.milliseconds(50)
 

@@ -1,12 +1,14 @@
 import Glibc
 import Server
 import Settings
+import TLS
 
 /// Runs the process from its first line to its exit status. `main.swift` only calls this function: code there would belong to the main
 /// actor, and every closure in it would be checked for that.
 func larderMain() -> Never {
     signal(SIGPIPE, SIG_IGN)  // if a reader has left (`larder stats | head -1`), write(2) returns an error instead
     signal(SIGXFSZ, SIG_IGN)  // if a file must not grow (`ulimit -f`), write(2) returns an error, as on a full disk
+    CryptoLibrary.keepUntilProcessEnds()  // `exit` does not wait for threads that use it
     evaluatePACIfAsked()
     Diagnostics.configure(LogSettings())
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))

@@ -119,30 +119,39 @@ struct FleetQuestionTests {
             return false
         } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
             let larder = fleet.nodes[0]
-            // A node that was busy for 50 ms is not waited for.
-            try await eventually("three bodies have broken off", within: .seconds(90)) {
-                let path = try await fleet.fresh("/100000/broken", ownedBy: 1)
-                let asked = node.heads.count
-                let reply = try await fleet.place.curl(fleet.url(path), through: larder)
-                guard node.heads.count > asked, fleet.origin.asked(path).isEmpty else { return false }
-                #expect(reply.exit != 0 && reply.body.count <= 2000, "\(reply.exit), \(reply.body.count) bytes")
-                // What came of it is not served as the whole.
-                let again = try await fleet.place.curl(fleet.url(path), through: larder)
-                #expect(again.exit != 0 || again.body == FleetOrigin.body(path, 1), "\(again.heads)")
-                return try await larder.statistic("owners", "broken_off") >= 3
-            }
-            let path = try await fleet.fresh("/100/later", ownedBy: 1)
-            let asked = node.heads.count
-            _ = try await fleet.place.curl(fleet.url(path), through: larder)
-            if row.isFailure {
-                try await eventually("the node is not asked for a while", within: .seconds(60)) {
-                    let text = "the bodies that it has stored break off"
-                    let passedOver = try await larder.statistic("owners", "passed_over")
-                    return passedOver > 0 && larder.child.errors.contains(text)
+            /// Three requests at once, so that their bodies break off within seconds even where the machine is busy.
+            func askThree() async throws {
+                try await withThrowingTaskGroup { group in
+                    for _ in 0..<3 {
+                        let path = try await fleet.fresh("/100000/broken", ownedBy: 1)
+                        group.addTask {
+                            let reply = try await fleet.place.curl(fleet.url(path), through: larder)
+                            // A node that was busy for 50 ms is not waited for: the origin is asked as well.
+                            guard fleet.origin.asked(path).isEmpty else { return }
+                            let length = reply.body.count
+                            #expect(reply.exit != 0 && length <= 2000, "\(reply.exit), \(length) bytes")
+                            // What came of it is not served as the whole.
+                            let again = try await fleet.place.curl(fleet.url(path), through: larder)
+                            #expect(again.exit != 0 || again.body == FleetOrigin.body(path, 1), "\(again.heads)")
+                        }
+                    }
+                    try await group.waitForAll()
                 }
-            } else if try await larder.statistic("owners", "broken") == 0 {
-                #expect(node.heads.count == asked + 1)
-                #expect(try await larder.statistic("owners", "passed_over") == 0)
+            }
+            let warning = "the bodies that it has stored break off"
+            try await eventually("three bodies have broken off", within: .seconds(150)) {
+                try await askThree()
+                guard try await larder.statistic("owners", "broken_off") >= 3 else { return false }
+                // Three failures count together if they are within ten seconds.
+                return !row.isFailure || larder.child.errors.contains(warning)
+            }
+            if row.isFailure {
+                try await eventually("the node is passed over", within: .seconds(60)) {
+                    try await askThree()
+                    return try await larder.statistic("owners", "passed_over") > 0
+                }
+            } else {
+                #expect(!larder.child.errors.contains(warning))
             }
         }
     }

@@ -103,6 +103,22 @@ extension Body {
         return start..<min(length, (range.upperBound + Body.blockBytes - 1) / Body.blockBytes * Body.blockBytes)
     }
 
+    /// Fills an empty partial body with the blocks of a copy that can be read without blocking and are right.
+    func fill(from whole: WholeCopy) {
+        let length = whole.place.bodyBytes
+        for start in stride(from: 0, to: length, by: Body.blockBytes) {
+            let end = min(start + Body.blockBytes, length)
+            guard case .missing(let block) = claim(at: start, limit: end) else { return }
+            // A partial body has a page for each block.
+            if let room = unsafe block.writable(end - start), room.count == end - start,
+                unsafe whole.read(from: start, into: room, waits: false) == .done
+            {
+                block.commit(end - start)
+            }
+            block.abandon()
+        }
+    }
+
     /// The pages of `fresh` become those of this body, unless another thread has provided some already.
     ///
     /// Under the lock, so that one of several wins. `resident` is set last and releasing: lock-free readers that see it

@@ -60,6 +60,12 @@ internal import Synchronization
     private(set) var lengthMax: Int
     /// The response whose body has the bytes of this one and continues with those that follow. Set before the state becomes `moved`.
     package internal(set) var continuation: StoredRecord?
+    /// The response that took the place of the one with this body, which the back store could not give to its end (`Tiers.rescue`).
+    var rescued: StoredRecord? {
+        get { locked { rescuedUnderLock } }
+        set { locked { rescuedUnderLock = newValue } }
+    }
+    private var rescuedUnderLock: StoredRecord?
 
     /// In memory, and empty. Whoever makes it charges it (`MemoryTier.makeBody`).
     init(expectedLength: Int?, isSparse: Bool = false, lengthMax: Int? = nil, shelves: Shelves) {

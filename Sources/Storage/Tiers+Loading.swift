@@ -81,6 +81,31 @@ extension Tiers {
         whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
     }
 
+    /// Puts a response in the place of one whose body cannot be read to its end: its body is in memory and lacks what cannot be read. Readers
+    /// go on with it, and have the rest fetched (`Body.claim`). Does not block: what would have to be waited for is missing as well.
+    ///
+    /// A damaged copy leaves the back store. One that was only moved there stays.
+    /// - Parameter make: makes the same response from another body.
+    /// - Returns: nil if the response is no longer stored, or memory has no room. Nothing has changed then.
+    package func rescue(_ record: StoredRecord, _ make: (StoredRecord, Body) -> StoredRecord) -> StoredRecord? {
+        let old = record.body
+        guard let whole = old.whole, !old.isResident else { return nil }
+        if let rescued = old.rescued { return rescued }
+        guard let current = variants(of: record).first(where: { $0.body === old }),
+            let body = memory.makeSparseBody(length: old.length, heldMax: old.length)
+        else { return nil }
+        body.fill(from: whole)
+        body.home = record.key
+        let rescued = make(current, body)
+        let isMoved = !whole.isCurrent
+        guard isMoved ? replaceInMemory(current, with: rescued) : memory.replace(current, with: rescued) else {
+            return old.rescued
+        }
+        old.rescued = rescued
+        if !isMoved { whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes) }
+        return rescued
+    }
+
     /// Removes the responses from the back store that `record` replaces. Memory may have forgotten them, and they would come back when
     /// `record` is evicted. Of a response that is waiting to be written only the key is known, so all of those are removed.
     func removeOlder(than record: StoredRecord) {

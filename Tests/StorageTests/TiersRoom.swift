@@ -111,6 +111,22 @@ final class TiersRoom {
         return tiers.memory.statistics.usedBytes
     }
 
+    /// Changes the byte at an offset of a stored body, in its segment.
+    /// - Parameter start: the first bytes of the body.
+    func changeByte(at offset: Int, ofBodyWith start: [UInt8]) throws {
+        let all = FileManager.default.enumerator(
+            at: URL(fileURLWithPath: "\(path)/store/segments"), includingPropertiesForKeys: nil)
+        for case let file as URL in try #require(all) where file.pathExtension == "seg" {
+            let data = try Data(contentsOf: file)
+            guard let found = data.range(of: Data(start)) else { continue }
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.seek(toOffset: UInt64(found.lowerBound + offset))
+            try handle.write(contentsOf: [data[found.lowerBound + offset] ^ 1])
+            return try handle.close()
+        }
+        Issue.record("no segment has these bytes")
+    }
+
     func largeFiles() throws -> [URL] {
         let all = FileManager.default.enumerator(
             at: URL(fileURLWithPath: "\(path)/store/large"), includingPropertiesForKeys: nil)

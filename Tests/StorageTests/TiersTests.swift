@@ -46,6 +46,69 @@ struct TiersTests {
         }
     }
 
+    /// Five blocks, of which the third is damaged.
+    private func withDamaged(_ body: (TiersRoom, Versioned) throws -> Void) throws {
+        try with(.disk) { room in
+            try room.store("a", "en|1", bytes: 300_000)
+            room.leaveToBackStore()
+            let record = try #require(room.records("a").first)
+            try room.changeByte(at: 140_000, ofBodyWith: pattern(0..<1000))
+            try body(room, record)
+        }
+    }
+
+    private func rescue(_ record: Versioned, _ room: TiersRoom) -> Versioned? {
+        room.tiers.rescue(record) { current, body in
+            Versioned("a", unsafe unsafeDowncast(current, to: Versioned.self).text, body)
+        } as? Versioned
+    }
+
+    @Test func `a response with a damaged block is rescued, and stored again when it is whole`() throws {
+        try withDamaged { room, record in
+            let rescued = try #require(rescue(record, room))
+            #expect(rescued.body.extents == [0..<131_072, 196_608..<300_000])
+            #expect(room.records("a").map { $0 === rescued } == [true])
+            #expect(room.backStore.statistics.damagedObjects == 1)
+            #expect(rescue(record, room) === rescued, "all who read the damaged body go on with one response")
+            guard case .missing(let fill) = rescued.body.claim(at: 150_000, limit: 300_000) else {
+                return #expect(Bool(false), "the block is missing")
+            }
+            #expect(fill.range == 150_000..<196_608)
+            fill.abandon()
+            guard case .missing(let fill) = rescued.body.claim(at: 131_072, limit: 300_000) else {
+                return #expect(Bool(false), "the block is missing")
+            }
+            #expect(fill.append(pattern(131_072..<196_608)) == .appended && fill.finish())
+            #expect(rescued.body.isComplete)
+            room.tiers.persist(rescued)
+            room.leaveToBackStore()
+            #expect(room.records("a").map { $0.body.pieces() } == [pattern(0..<300_000)])
+        }
+    }
+
+    @Test func `what was removed meanwhile is not rescued`() throws {
+        try withDamaged { room, record in
+            room.tiers.remove(record)
+            #expect(rescue(record, room) == nil)
+            #expect(room.heads("a") == [])
+        }
+    }
+
+    @Test func `what a renewal replaced meanwhile is rescued with its new head`() throws {
+        try withDamaged { room, record in
+            #expect(room.tiers.replace(record, with: Versioned("a", "en|1 renewed", record.body)))
+            #expect(rescue(record, room)?.text == "en|1 renewed")
+            #expect(room.heads("a") == ["en|1 renewed"])
+        }
+    }
+
+    @Test func `what is in memory needs no rescue`() throws {
+        try withDamaged { room, record in
+            let other = try room.store("b", "en|1")
+            #expect(rescue(other, room) == nil)
+        }
+    }
+
     // MARK: what is not to come back
 
     @Test(arguments: Engine.allCases)

@@ -163,7 +163,11 @@ final class Delivery {
         if hasFallenBehind { return .broken(.gone) }
         if let transcoder { return transcode(transcoder, framing: &framing) }
         // The header of the chunk is queued or sent already, and announces this many bytes.
-        if chunkRemaining > 0 { return .bytes(chunkRemaining) }
+        if chunkRemaining > 0 {
+            // A body that was rescued meanwhile may lack bytes that the chunk was to have.
+            let available = body.state == .partial ? body.available(from: offset) - offset : chunkRemaining
+            return available > 0 ? .bytes(min(available, chunkRemaining)) : .wait
+        }
         if !opening.isEmpty {
             framing += opening
             opening = []
@@ -223,6 +227,14 @@ final class Delivery {
         (reader, hasFallenBehind) = Delivery.attach(to: body, at: offset)
         // Detach last: as long as somebody reads the old body, a window keeps the bytes behind it.
         moved.detach(left)
+    }
+
+    /// Goes on at the same offset with the response that took the place of this one, because its body could not be read here.
+    func goOn(with rescued: StoredResponse) {
+        precondition(reader == nil && ticket == nil, "nobody waits for bytes of a body that the back store has whole")
+        precondition(!isTranscoded, "a body is rescued where its own bytes are sent")
+        (record, body) = (rescued, rescued.body)
+        (reading, heldFile) = (nil, nil)
     }
 
     /// Attaches to the body anew at the next range, which may lie before the last one. A reader that kept its old position would delay

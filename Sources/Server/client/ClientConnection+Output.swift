@@ -197,7 +197,7 @@ extension ClientConnection {
         // Send what is queued first.
         case .wouldBlock where unsentBytes > 0, .nothing where unsentBytes > 0: return writeQueued()
         case .wouldBlock: return awaitDisk(delivery)
-        case .nothing: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
+        case .nothing: return delivery.mayBeFilled ? awaitBody() : goOnBehindDamage(delivery)
         }
     }
 
@@ -298,12 +298,17 @@ extension ClientConnection {
         return unsafe delivery.piece(limit: limit, room: worker.diskBuffer)
     }
 
-    /// Handles a stored body that turned out to be damaged while it was being sent: removes the stored response, and replaces the answer or
-    /// closes the connection, as `breakDelivery` does.
-    private func breakDamaged(_ delivery: Delivery) -> Step {
+    /// Handles a stored body that turned out to be damaged while it was being sent. If nothing of the answer has been sent, the exchange replaces
+    /// it. Otherwise what is missing is fetched, or the connection closes if that is not possible.
+    private func goOnBehindDamage(_ delivery: Delivery) -> Step {
         let tier = exchange?.request.tier ?? worker.zones[0].tier
+        let isUnsent = exchange?.stream.takeBack() ?? false
+        if !isUnsent, let exchange, let rescued = exchange.rescue(delivery) {
+            delivery.goOn(with: rescued)
+            return .progressed
+        }
         if let record = delivery.record { tier.removeUnreadable(record, after: .damaged) }
-        guard let exchange, exchange.stream.takeBack() else {
+        guard isUnsent, let exchange else {
             exchange?.markBroken()
             return .failed(.answerDamaged)
         }

@@ -80,6 +80,21 @@ extension Exchange {
         }
     }
 
+    /// Puts a response that lacks some bytes in the place of one whose body turned out to be damaged while it was being sent. Nil if the missing
+    /// bytes could not be fetched: without a strong validator the origin cannot tell that it still has the same representation.
+    func rescue(_ delivery: Delivery) -> StoredResponse? {
+        guard let record = delivery.record, delivery.body === record.body, record.cached.strongValidator != nil,
+            request.mayForward
+        else { return nil }
+        let rescued = request.tier.rescue(record) { current, body in
+            guard let current = current as? StoredResponse else {
+                preconditionFailure("responses are stored, and nothing else")
+            }
+            return current.moved(to: body)
+        }
+        return rescued as? StoredResponse
+    }
+
     /// Whether the requested range of a response that is still arriving begins so far ahead that a request for it is faster than
     /// waiting.
     func isFarAhead(of record: StoredResponse) -> Bool {

@@ -235,6 +235,19 @@ def turnover(args, rig, report):
 
 
 @row
+def change(args, rig, report):
+    """What the process takes for a memory tier of 1 GiB after responses of another length have come, and seconds later."""
+    larder, done, cells = Larder(rig, memory="1GiB"), 0, []
+    for size, count in ((1024, 700_000), (65_536, 16_000), (65_536, 16_000), (1024, 700_000), (300_000, 8000), (1024, 700_000)):
+        rig.load(larder, rig.url(f"{size}/@"), "-k", count, "-f", done, "-n", count, "-c", 64)
+        done, before = done + count, larder.memory("RssAnon", "RssShmem") / MIB
+        time.sleep(10)
+        cells.append([f"{count:,} of {size_name(size)}", before, larder.memory("RssAnon", "RssShmem") / MIB])
+        log(cells[-1])
+    report.table(["stored, one after the other", "memory of the process, MiB", "ten seconds later, MiB"], cells)
+
+
+@row
 def records(args, rig, report):
     """A thousand to a million (with --all, 10 million) responses of 64 bytes on the disk: storing, the start, memory of the index, a hit."""
     counts = [1000, 10_000, 100_000, 1_000_000] + [10_000_000] * args.all

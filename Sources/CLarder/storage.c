@@ -16,6 +16,8 @@ void clarder_malloc_keep_pages(void) {
     (void)mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
+void clarder_malloc_give_back(void) { (void)malloc_trim(0); }
+
 ssize_t clarder_preadv(int fd, const struct iovec *vectors, int count, off_t offset, int nowait) {
     return preadv2(fd, vectors, count, offset, nowait ? RWF_NOWAIT : 0);
 }

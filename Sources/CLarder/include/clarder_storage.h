@@ -5,6 +5,7 @@
 
 size_t clarder_malloc_usable_size(void *block);  /* bytes the block really has; 0 for NULL */
 void clarder_malloc_keep_pages(void);            /* body pages come from the heap, not from mmap(2), and stay mapped */
+void clarder_malloc_give_back(void);             /* malloc_trim(3): whole pages that are free, in all arenas */
 
 /* The file of the memory tier (PageArena.swift). -1 and errno where they fail. */
 int clarder_memory_file(const char *name);                         /* memfd_create(2), closed on exec */

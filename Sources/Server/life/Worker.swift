@@ -431,7 +431,9 @@ import Synchronization
         if number == 0 {
             shared.cookies.tend(on: shared.pool)
             shared.budgets.tend(on: shared.pool, now: uptime)
-            shared.overload.look(memoryMax: snapshot.configuration.memoryMax)
+            let stored = zones.reduce(0) { $0 + $1.tier.memory.chargedBytes }
+            shared.overload.look(
+                memoryMax: snapshot.configuration.memoryMax, stored: UInt64(stored), on: shared.pool)
         }
         shedIdle()
         tendLearning()

@@ -1,8 +1,8 @@
 /// Decides when memory that was freed is given back to the system.
 ///
-/// The allocator keeps what is freed for what comes next. Pieces of another length do not fit there as long as some of its neighbours are in
-/// use: after a million short responses, a store full of long ones took twice its budget. To give whole pages back takes up to a tenth of a second, in
-/// which others cannot allocate, so it is done where it is worth it, and more seldom while it brings little.
+/// The allocator keeps what is freed for what comes next. Longer pieces do not fit there while memory beside it is in use: after a million short
+/// responses, a store full of long ones took twice its budget. Giving whole pages back takes up to a tenth of a second, during which nobody
+/// can allocate. So it is done if there is much to give back, and less often while little comes of it.
 ///
 /// ```
 /// watching ── much is unused ──▶ givingBack ── gaveBack() ──▶ measuring ── the next reading ──▶ watching, after a pause

@@ -84,7 +84,8 @@ extension Tiers {
     /// Puts a response in the place of one whose body cannot be read to its end: its body is in memory and lacks what cannot be read. Readers
     /// go on with it, and have the rest fetched (`Body.claim`). Does not block: what would have to be waited for is missing as well.
     ///
-    /// A damaged copy leaves the back store. One that was only moved there stays.
+    /// A damaged copy leaves the back store. One that was only moved there stays, to be loaded again: then the response is for these readers
+    /// alone, and is not stored.
     /// - Parameter make: makes the same response from another body.
     /// - Returns: nil if the response is no longer stored, or memory has no room. Nothing has changed then.
     package func rescue(_ record: StoredRecord, _ make: (StoredRecord, Body) -> StoredRecord) -> StoredRecord? {
@@ -97,12 +98,14 @@ extension Tiers {
         body.fill(from: whole)
         body.home = record.key
         let rescued = make(current, body)
-        let isMoved = !whole.isCurrent
-        guard isMoved ? replaceInMemory(current, with: rescued) : memory.replace(current, with: rescued) else {
-            return old.rescued
+        if whole.isCurrent {
+            guard memory.replace(current, with: rescued) else { return old.rescued }
+            whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
+        } else {
+            memory.remove(current)
+            rescued.revoke()
         }
         old.rescued = rescued
-        if !isMoved { whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes) }
         return rescued
     }
 

@@ -102,6 +102,24 @@ struct TiersTests {
         }
     }
 
+    @Test func `what is no longer where it was in the back store is rescued for its readers alone`() throws {
+        try withDamaged { room, record in
+            room.backStore.remove(try #require(record.storedID), record.key, record.keyBytes)
+            let rescued = try #require(rescue(record, room))
+            #expect(room.heads("a") == [])
+            for hole in [131_072..<196_608] where !rescued.body.isComplete {
+                guard case .missing(let fill) = rescued.body.claim(at: hole.lowerBound, limit: 300_000) else {
+                    continue
+                }
+                #expect(fill.append(pattern(fill.range)) == .appended && fill.finish())
+            }
+            #expect(rescued.body.isComplete)
+            room.tiers.persist(rescued)
+            room.leaveToBackStore()
+            #expect(room.heads("a") == [])
+        }
+    }
+
     @Test func `what is in memory needs no rescue`() throws {
         try withDamaged { room, record in
             let other = try room.store("b", "en|1")

@@ -61,11 +61,17 @@ internal import Synchronization
     /// The response whose body has the bytes of this one and continues with those that follow. Set before the state becomes `moved`.
     package internal(set) var continuation: StoredRecord?
     /// The response that took the place of the one with this body, which the back store could not give to its end (`Tiers.rescue`).
-    var rescued: StoredRecord? {
-        get { locked { rescuedUnderLock } }
-        set { locked { rescuedUnderLock = newValue } }
-    }
+    var rescued: StoredRecord? { locked { rescuedUnderLock } }
     private var rescuedUnderLock: StoredRecord?
+
+    /// Sets `rescued`, if no other thread has. Returns what it is now.
+    func setRescued(_ record: StoredRecord) -> StoredRecord {
+        locked {
+            if let other = rescuedUnderLock { return other }
+            rescuedUnderLock = record
+            return record
+        }
+    }
 
     /// In memory, and empty. Whoever makes it charges it (`MemoryTier.makeBody`).
     init(expectedLength: Int?, isSparse: Bool = false, lengthMax: Int? = nil, shelves: Shelves) {

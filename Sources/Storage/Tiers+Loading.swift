@@ -81,31 +81,30 @@ extension Tiers {
         whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
     }
 
-    /// Puts a response in the place of one whose body cannot be read to its end: its body is in memory and lacks what cannot be read. Readers
-    /// go on with it, and have the rest fetched (`Body.claim`). Does not block: what would have to be waited for is missing as well.
+    /// Puts a response in the place of one whose body cannot be read to its end: its body is in memory and lacks what cannot be read. All who read
+    /// the old body go on with it, and have the rest fetched (`Body.claim`). Does not block: what would have to be waited for is missing as well.
     ///
-    /// A damaged copy leaves the back store. One that was only moved there stays, to be loaded again: then the response is for these readers
-    /// alone, and is not stored.
+    /// A damaged copy leaves the back store. If the response has left memory meanwhile, or the back store has moved or removed it, the new one is
+    /// for these readers alone and is not stored.
     /// - Parameter make: makes the same response from another body.
-    /// - Returns: nil if the response is no longer stored, or memory has no room. Nothing has changed then.
+    /// - Returns: nil if the body is not on the back store in one piece, or memory has no room.
     package func rescue(_ record: StoredRecord, _ make: (StoredRecord, Body) -> StoredRecord) -> StoredRecord? {
         let old = record.body
         guard let whole = old.whole, !old.isResident else { return nil }
         if let rescued = old.rescued { return rescued }
-        guard let current = variants(of: record).first(where: { $0.body === old }),
-            let body = memory.makeSparseBody(length: old.length, heldMax: old.length)
-        else { return nil }
+        guard let body = memory.makeSparseBody(length: old.length, heldMax: old.length) else { return nil }
         body.fill(from: whole)
         body.home = record.key
-        let rescued = make(current, body)
-        if whole.isCurrent {
-            guard memory.replace(current, with: rescued) else { return old.rescued }
-            whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
-        } else {
-            memory.remove(current)
+        let current = variants(of: record).first { $0.body === old }
+        let rescued = make(current ?? record, body)
+        let first = old.setRescued(rescued)
+        guard first === rescued else { return first }
+        let isDamaged = whole.isCurrent
+        if !isDamaged || current.map({ memory.replace($0, with: rescued) }) != true {
             rescued.revoke()
+            if let current { memory.remove(current) }
         }
-        old.rescued = rescued
+        if isDamaged { whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes) }
         return rescued
     }
 

@@ -412,19 +412,21 @@ struct DiskDamageScenarios {
         try flip(in: s.directory, Array(body[700_000..<700_100]))
     }
 
-    private static func expectRest(_ s: Scenario, _ range: Range<Int> = damagedBlock) -> Expectation {
-        s.origin.expects("GET /a", "Range: bytes=\(range.lowerBound)-\(range.upperBound - 1)", "If-Range: \"a\"")
+    private static func expectRest(_ s: Scenario) -> Expectation {
+        s.origin.expects("GET /a", "Range: bytes=655360-720895", "If-Range: \"a\"")
+    }
+
+    private static func giveRest(of body: [UInt8], _ asked: Expectation) {
+        asked.replies(206, ["ETag: \"a\"", "Content-Range: bytes 655360-720895/900000"], Array(body[damagedBlock]))
     }
 
     @Test(arguments: [false, true])
     func `a damaged block is fetched while the body is sent, and the response is stored again`(_ isChunked: Bool) throws
     {
         try scenario(cache: disk) { s in
-            let (body, block) = (content(900_000), Self.damagedBlock)
+            let body = content(900_000)
             try Self.store(s, body, isChunked: isChunked)
-            Self.expectRest(s).replies(
-                206, ["ETag: \"a\"", "Content-Range: bytes \(block.lowerBound)-\(block.upperBound - 1)/900000"],
-                Array(body[block]))
+            Self.giveRest(of: body, Self.expectRest(s))
             let answer = try s.client().get("/a")
             #expect(answer.isWhole && answer.body == body && answer.cacheStatus.hasPrefix("larder; hit"))
             #expect(s.tier.backStore?.statistics.damagedObjects == 1)
@@ -435,11 +437,9 @@ struct DiskDamageScenarios {
     }
     @Test func `all who are being sent a damaged body go on with what is fetched once`() throws {
         try scenario(cache: disk) { s in
-            let (body, block) = (content(900_000), Self.damagedBlock)
+            let body = content(900_000)
             try Self.store(s, body)
-            Self.expectRest(s).replies(
-                206, ["ETag: \"a\"", "Content-Range: bytes \(block.lowerBound)-\(block.upperBound - 1)/900000"],
-                Array(body[block]))
+            Self.giveRest(of: body, Self.expectRest(s))
             // It gets stuck before the damaged block where the buffers of the kernel are small, and else meets it first.
             let slow = try s.client(receiveBuffer: 4096)
             try slow.ask("GET", "/a")
@@ -447,6 +447,22 @@ struct DiskDamageScenarios {
             #expect(try s.client().get("/a").body == body)
             let answer = try slow.response()
             #expect(answer.isWhole && answer.body == body && answer.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `what memory evicts while its damaged block is fetched still reaches the client whole`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(900_000)
+            let (isAsked, mayAnswer) = (Gate(), Gate())
+            try Self.store(s, body)
+            Self.giveRest(of: body, Self.expectRest(s).opens(isAsked).waits(for: mayAnswer))
+            let client = try s.client()
+            try client.ask("GET", "/a")
+            try isAsked.wait()
+            s.tier.clearMemory()
+            mayAnswer.open()
+            let answer = try client.response()
+            #expect(answer.isWhole && answer.body == body)
         }
     }
 

@@ -127,12 +127,6 @@ extension FleetNode {
             feedIsComplete = true
             readGate.open()
             settlePurges()
-            feed.isOfUse()
-            figures.withLock {
-                $0.isFollowing = true
-                $0.lastFeedFailure = nil
-            }
-            publishReport()
             examine()
         }
     }
@@ -257,20 +251,40 @@ extension FleetNode {
 
     private func readFeed(after id: StreamID) {
         guard feed.isOpen else { return }
-        let words = [
-            redisWord("XREAD"), redisWord("COUNT"), Array("\(FleetNode.entriesPerRead)".utf8), redisWord("BLOCK"),
-            Array("\(FleetNode.blockMilliseconds)".utf8), redisWord("STREAMS"), SharedKeys.purges, id.text,
-        ]
+        var words = [redisWord("XREAD"), redisWord("COUNT"), Array("\(FleetNode.entriesPerRead)".utf8)]
+        // The first one shows whether the server lets this node follow, so it does not wait for an entry.
+        if figures.withLock({ $0.isFollowing }) {
+            words += [redisWord("BLOCK"), Array("\(FleetNode.blockMilliseconds)".utf8)]
+        }
+        words += [redisWord("STREAMS"), SharedKeys.purges, id.text]
         feed.send(words, within: FleetNode.wait) { [unowned self] result in
             guard let reply = reply(result) else { return }
-            if case .nothing = reply { return perform(follower.read([])) }
+            if case .nothing = reply {
+                noteFollowing()
+                return perform(follower.read([]))
+            }
             guard let stream = reply.array?.first?.array, stream.count == 2, let entries = entries(in: stream[1]) else {
                 return feed.reset(because: "XREAD: \(FleetNode.text(of: reply))")
             }
+            noteFollowing()
             remember(entries)
             settlePurges()
             perform(follower.read(entries))
         }
+    }
+
+    /// The server has answered XREAD: until then it may let this node read the stream and not follow it.
+    private func noteFollowing() {
+        let isNews = figures.withLock { figures in
+            defer {
+                figures.isFollowing = true
+                figures.lastFeedFailure = nil
+            }
+            return !figures.isFollowing
+        }
+        guard isNews else { return }
+        feed.isOfUse()
+        publishReport()
     }
 
     /// Asks how the stream is: a server that was flushed, or another one that took over, shows in nothing else.

@@ -156,7 +156,9 @@ let package = Package(
                 "Server",
                 "Admin",
                 "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
-            ], swiftSettings: strict),
+            ], swiftSettings: strict,
+            // The allocator, in the place of that of libc (docs/decisions/0029-mimalloc.md).
+            linkerSettings: [.linkedLibrary("mimalloc")]),
 
         .executableTarget(
             name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",

@@ -114,7 +114,7 @@ short /hit-256k >"$work/hit-256k.request"
 for case in hit-rules hit-many hit-hosts hit-limits hit-log hit-digest; do short /hit-1k >"$work/$case.request"; done
 short /hit-1k $'Proxy-Authorization: Basic YWxpY2U6czNjcmV0\r\n' >"$work/hit-basic.request"
 short /hit-1k "Proxy-Authorization: Bearer $token"$'\r\n' >"$work/hit-bearer.request"
-short /pass >"$work/miss-pass.request"
+for case in miss-pass miss-rules miss-many; do short /pass >"$work/$case.request"; done
 short /store-@@@@@@@@ >"$work/miss-store.request"
 short /store-@@@@@@@@ >"$work/miss-disk.request"
 short /revalidate >"$work/revalidate.request"
@@ -125,6 +125,7 @@ cases_of() {
     local all
     case $1 in
         open) all="hit-short hit-browser hit-16k hit-256k miss-pass miss-store revalidate connect" ;;
+        rules | many) all="hit-$1 miss-$1" ;;
         disk) all=miss-disk ;;
         *) all="hit-$1" ;;
     esac

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -68,11 +67,6 @@ int clarder_cpu_count(void) {
 
 int clarder_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
-}
-
-void clarder_limit_arenas(int arenas) {
-    mallopt(M_ARENA_MAX, arenas);
-    mallopt(M_TOP_PAD, 4 << 20);  /* the heap grows in steps of this, not page by page */
 }
 
 int clarder_name_thread(const char *name) { return pthread_setname_np(pthread_self(), name); }

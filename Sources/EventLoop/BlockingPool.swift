@@ -63,7 +63,8 @@ package final class BlockingPool: Sendable {
 
     private func work() {
         while true {
-            jobsWaiting.wait()
+            // What was loaded here is freed by others, also while there is nothing to do.
+            while !jobsWaiting.wait(timeout: ThreadMemory.period) { ThreadMemory.collect() }
             guard let job = takeJob() else { return }
             job()
         }

@@ -1,3 +1,4 @@
+internal import CLarder
 internal import Glibc
 internal import Synchronization
 
@@ -274,7 +275,7 @@ extension Body {
             unsafe made.copyMemory(from: block + window.pointee.head, byteCount: window.pointee.kept)
         }
         unsafe freeBlock(of: window)
-        unsafe window.pointee.moved(to: made, capacity: size - Shelves.blockHeaderBytes)
+        unsafe window.pointee.moved(to: made, capacity: size - clarder_malloc_header())
         return unsafe made
     }
 

@@ -164,7 +164,8 @@ internal import Synchronization
         guard let expectedLength, expectedLength > 0 else { return 0 }
         if expectedLength > BodyLayout.pageBytes { return expectedLength }
         let capacity = layout.page(at: 0).capacity
-        return objectBytes + (PageArena.serves(capacity) ? PageArena.footprint(capacity) : capacity + 16)
+        let page = PageArena.serves(capacity) ? PageArena.footprint(capacity) : clarder_malloc_usual_size(capacity)
+        return objectBytes + page
     }
 }
 

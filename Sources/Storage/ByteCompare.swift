@@ -1,3 +1,4 @@
+internal import CLarder
 internal import Glibc
 
 /// Whether two buffers of the same length have the same bytes.
@@ -7,6 +8,6 @@ func equalBytes(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) 
     return unsafe memcmp(left, right, one.count) == 0
 }
 
-/// The most bytes that malloc(3) takes for a block of `bytes`: eight bytes of header, rounded up to a multiple of 16, and 16 more if
-/// the rest of a free chunk is too small to be a chunk of its own.
-func chunkBytes(_ bytes: Int) -> Int { ((bytes + 8 + 15) & ~15) + 16 }
+/// The most bytes of memory that malloc(3) takes for a block of `bytes`: that of libc rounds up to a multiple of 16, and has a header; mimalloc has
+/// sizes that differ by an eighth to a quarter.
+func chunkBytes(_ bytes: Int) -> Int { clarder_malloc_most_size(bytes) }

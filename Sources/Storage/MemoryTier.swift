@@ -182,13 +182,6 @@ extension MemoryTier {
         return (shelves.records(inShard: index), index + 1 < shelves.shardCount ? RecordCursor(shard: index + 1) : nil)
     }
 
-    /// What stored responses take of the budget, in bytes, with the pages that are kept for the next ones.
-    package var chargedBytes: Int { shelves.charged.load(ordering: .relaxed) }
-
-    /// Gives memory that was freed back to the system, of the whole process. Blocks, and so do those who allocate meanwhile: up to a tenth of a
-    /// second for each GiB.
-    package static func giveBackFreedMemory() { clarder_malloc_give_back() }
-
     package var statistics: MemoryTierStatistics {
         var sum = MemoryTierStatistics()
         for index in 0..<shelves.shardCount { shelves.read(index) { $0.add(to: &sum) } }

@@ -35,7 +35,6 @@ internal import Synchronization
 
     init(budget: Int, shards count: Int, objectMax: Int, variantsPerKeyMax: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "the number of shards is a power of two")
-        clarder_malloc_keep_pages()
         limit = Atomic(budget)
         shardCount = count
         self.objectMax = objectMax

@@ -60,13 +60,8 @@ internal import Glibc
 // MARK: Blocks of memory, charged
 
 extension Shelves {
-    /// The bytes that malloc(3) has in front of a block.
-    static let blockHeaderBytes = 8
-
-    /// How many bytes of memory a block of malloc(3) takes: its usable size and the header.
-    static func size(of block: UnsafeMutableRawPointer) -> Int {
-        unsafe clarder_malloc_usable_size(block) + blockHeaderBytes
-    }
+    /// How many bytes of memory a block of malloc(3) takes, with its header.
+    static func size(of block: UnsafeMutableRawPointer) -> Int { unsafe clarder_malloc_size(block) }
 
     /// How many bytes of memory a block takes, wherever it is from.
     func size(of block: UnsafeMutableRawPointer) -> Int {

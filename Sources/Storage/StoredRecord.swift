@@ -87,7 +87,7 @@ extension StoredRecord {
 
     /// The most bytes of memory that the response takes, without its body.
     final var footprint: Int {
-        let object = unsafe clarder_malloc_usable_size(Unmanaged.passUnretained(self).toOpaque()) + 8
+        let object = unsafe clarder_malloc_size(Unmanaged.passUnretained(self).toOpaque())
         return object + chunkBytes(keyBytes.capacity + 32) + chunkBytes(head.capacity + 32) + heldBesides
             + Self.tableBytes
     }

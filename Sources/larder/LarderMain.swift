@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Server
 import Settings
@@ -9,6 +10,7 @@ func larderMain() -> Never {
     signal(SIGPIPE, SIG_IGN)  // if a reader has left (`larder stats | head -1`), write(2) returns an error instead
     signal(SIGXFSZ, SIG_IGN)  // if a file must not grow (`ulimit -f`), write(2) returns an error, as on a full disk
     CryptoLibrary.keepUntilProcessEnds()  // `exit` does not wait for threads that use it
+    ThreadMemory.configure()
     evaluatePACIfAsked()
     Diagnostics.configure(LogSettings())
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))

@@ -21,7 +21,6 @@ func runServe(
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.configure(configuration.log)
     DescriptorLimit.raise()
-    Proxy.limitArenas(for: configuration)
     if configuration.hasSecrets { hideMemory(console) }
     // Before the first thread: both read and change the environment.
     let manager = ServiceManager()

@@ -95,6 +95,32 @@ struct MemoryTests {
         }
     }
 
+    /// What a thread allocated and others freed comes back only when that thread looks for it (`ThreadMemory`).
+    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"))
+    func `what one worker stored and another displaced goes back to the system`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            try place.write("www/64k", [UInt8](repeating: 0x78, count: 64 << 10))
+            let adminPort = FreePort.take()
+            let text = Larder.configuration(in: place, adminPort: adminPort, more: "workers: 2")
+                .replacingOccurrences(of: "memory: 64MiB", with: "memory: 128MiB")
+            let larder = try await Larder.start(in: place, text: text, adminPort: adminPort)
+            _ = try await place.curl("\(nginx.url)/64k", through: larder)
+            let before = try larder.memory("RssAnon")
+            // Each has one connection, and the kernel chooses the worker.
+            for round in 0..<8 {
+                let output = try await place.run(
+                    "curl", ["-q", "-sS", "-x", larder.url, "-o", "/dev/null", "\(nginx.url)/64k?\(round)-[1-2400]"])
+                #expect(output.status == 0, "\(output)")
+            }
+            #expect(try await larder.statistic("memory", "evictions") > 10_000)
+            // Without it, what the other worker had stored stays: 260 MiB in all.
+            try await eventually("216 MiB at most for 128 MiB of responses", within: .seconds(60)) {
+                try larder.memory("RssAnon") - before < 216 << 20
+            }
+        }
+    }
+
     /// - Returns: exit status, HTTP status and bytes received.
     private func download(
         _ place: Workplace, _ larder: Larder, _ words: String..., rate: String

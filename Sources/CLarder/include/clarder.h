@@ -30,6 +30,9 @@ int clarder_delivered(int fd, uint64_t *acknowledged, uint64_t *unacknowledged);
 int clarder_pin_to_cpu(int cpu);
 int clarder_cpu_count(void);                                                /* CPUs this process may run on */
 int clarder_random(void *bytes, size_t count);                              /* getrandom(2); 0 or -1 */
-void clarder_limit_arenas(int arenas);                                      /* mallopt(M_ARENA_MAX), and growth in large steps */
+/* mi_collect: takes what other threads freed of this thread's memory, and gives unused pages to the system. Nothing with another allocator. */
+void clarder_malloc_collect(void);
+/* How soon mimalloc gives unused memory to the system: pages after 1 ms, pieces of 32 MiB at once. MIMALLOC_… in the environment come first. */
+void clarder_malloc_configure(void);
 int clarder_name_thread(const char *name);
 

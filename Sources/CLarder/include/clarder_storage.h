@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-size_t clarder_malloc_usable_size(void *block);  /* bytes the block really has; 0 for NULL */
-void clarder_malloc_keep_pages(void);            /* body pages come from the heap, not from mmap(2), and stay mapped */
-void clarder_malloc_give_back(void);             /* malloc_trim(3): whole pages that are free, in all arenas */
+size_t clarder_malloc_header(void);                  /* bytes of the allocator in front of each block */
+size_t clarder_malloc_size(void *block);             /* bytes of memory that a block takes, with its header */
+size_t clarder_malloc_usual_size(size_t bytes);      /* what a block for so many bytes takes, as a rule */
+size_t clarder_malloc_most_size(size_t bytes);       /* what it takes at most */
 
 /* The file of the memory tier (PageArena.swift). -1 and errno where they fail. */
 int clarder_memory_file(const char *name);                         /* memfd_create(2), closed on exec */

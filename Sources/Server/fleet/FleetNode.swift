@@ -167,6 +167,7 @@ final class FleetNode {
         sendRemovals()
         sendAnnouncements()
         sendInvalidations()
+        ThreadMemory.collect()
     }
 
     // MARK: the connection

@@ -5,7 +5,7 @@ import Caching
 package import EventLoop
 import Glibc
 package import Message
-package import Settings
+import Settings
 package import Storage
 import Synchronization
 import TLS
@@ -124,14 +124,6 @@ package final class Proxy: Sendable {
         try shared.fleet?.begin(effects, counted, dns: Resolver.Options(snapshot.configuration.dns)) { address, port in
             shared.isOwnListener(address, port: port)
         }
-    }
-
-    /// Fits malloc to the workers of a configuration, for the whole process. Call it before the first thread is started.
-    ///
-    /// Every arena of malloc but the first grows page by page, with a system call each. Small blocks come from the cache of each thread
-    /// without a lock anyway. So four workers share one arena.
-    package static func limitArenas(for configuration: Configuration) {
-        clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
     }
 
     private static func workerCount(_ configuration: Configuration) -> Int {

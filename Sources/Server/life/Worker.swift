@@ -431,12 +431,11 @@ import Synchronization
         if number == 0 {
             shared.cookies.tend(on: shared.pool)
             shared.budgets.tend(on: shared.pool, now: uptime)
-            let stored = zones.reduce(0) { $0 + $1.tier.memory.chargedBytes }
-            shared.overload.look(
-                memoryMax: snapshot.configuration.memoryMax, stored: UInt64(stored), on: shared.pool)
+            shared.overload.look(memoryMax: snapshot.configuration.memoryMax)
         }
         shedIdle()
         tendLearning()
+        ThreadMemory.collect()
         guard let ticker, !isDraining else { return }
         timers.schedule(ticker, after: .seconds(1))
     }

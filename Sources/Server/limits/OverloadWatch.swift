@@ -1,13 +1,11 @@
 import EventLoop
 import Glibc
 import Limiting
-import Storage
 import Synchronization
 
 /// What all workers know of the load. The first worker looks once a second.
 package final class OverloadWatch: Sendable {
     private let policy = Locked(OverloadPolicy())
-    private let heap = Locked(HeapPolicy())
     private let present = Atomic<Int>(OverloadPolicy.State.calm.rawValue)
     /// Readings in place of those of the system, for tests.
     private let assumed = Locked<(memory: OverloadPolicy.Level, descriptors: OverloadPolicy.Level)?>(nil)
@@ -22,15 +20,10 @@ package final class OverloadWatch: Sendable {
 
     /// Reads what is used, and tells the log of a change. It costs some small reads of files in memory.
     ///
-    /// - Parameters:
-    ///   - memoryMax: `limits.memory_max`. If the control group has a limit as well, the smaller one counts.
-    ///   - stored: what the memory tiers have, in bytes.
-    ///   - pool: gives memory back that nobody uses.
-    func look(memoryMax: UInt64?, stored: UInt64, on pool: BlockingPool) {
-        let used = OverloadWatch.memoryUsed
-        if heap.withLock({ $0.note(memory: used, stored: stored) }) { giveBack(used, on: pool) }
+    /// - Parameter memoryMax: `limits.memory_max`. If the control group has a limit as well, the smaller one counts.
+    func look(memoryMax: UInt64?) {
         let (memory, descriptors) =
-            assumed.withLock { $0 } ?? (OverloadWatch.level(of: used, limit: memoryMax), OverloadWatch.descriptors)
+            assumed.withLock { $0 } ?? (OverloadWatch.memory(limit: memoryMax), OverloadWatch.descriptors)
         guard let next = policy.withLock({ $0.note(memory: memory, descriptors: descriptors) }) else { return }
         present.store(next.rawValue, ordering: .relaxed)
         let levels = "memory \(memory.percent)%, descriptors \(descriptors.percent)%"
@@ -42,22 +35,10 @@ package final class OverloadWatch: Sendable {
         }
     }
 
-    /// Gives freed memory back to the system. If the pool has no time for it, the next reading counts as if nothing had come of it.
-    private func giveBack(_ before: UInt64, on pool: BlockingPool) {
-        let isAccepted = pool.submit { [self] in
-            MemoryTier.giveBackFreedMemory()
-            heap.withLock { $0.gaveBack() }
-            let now = OverloadWatch.memoryUsed
-            Diagnostics.info(
-                "memory: \((before > now ? before - now : 0) >> 20) MiB that nobody used were given back to the system")
-        }
-        if !isAccepted { heap.withLock { $0.gaveBack() } }
-    }
-
     // MARK: readings
 
-    /// The memory of this process that the system cannot take back, in bytes.
-    private static var memoryUsed: UInt64 {
+    /// The memory that the system cannot take back, of what the configuration and the control group (version 2) allow.
+    private static func memory(limit: UInt64?) -> OverloadPolicy.Level {
         // Not what is mapped from files on a disk. The longer bodies in memory are in a file without one (`PageArena`).
         let status = text("/proc/self/status").split(separator: "\n")
         let kibibytes = ["RssAnon:", "RssShmem:"].reduce(UInt64(0)) { sum, name in
@@ -65,12 +46,7 @@ package final class OverloadWatch: Sendable {
             let words = line?.split(whereSeparator: { $0 == " " || $0 == "\t" })
             return sum + (words.flatMap { $0.count > 1 ? UInt64($0[1]) : nil } ?? 0)
         }
-        return kibibytes << 10
-    }
-
-    /// What is used of the memory that the configuration and the control group (version 2) allow.
-    private static func level(of used: UInt64, limit: UInt64?) -> OverloadPolicy.Level {
-        OverloadPolicy.Level(used: used, limit: [limit, memoryLimit].compactMap { $0 }.min())
+        return OverloadPolicy.Level(used: kibibytes << 10, limit: [limit, memoryLimit].compactMap { $0 }.min())
     }
 
     /// Of the control group as this process sees it: in a container that is the root.

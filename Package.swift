@@ -194,7 +194,7 @@ let package = Package(
         tests(
             "ServerTests",
             [
-                "Server", "Compression", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
+                "Server", "Caching", "Compression", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
                 "ProgramUnderTest", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),

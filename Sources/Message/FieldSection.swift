@@ -206,6 +206,28 @@ package struct Fields: Sendable, Equatable {
         if let run { appendRun(run, to: &out) }
     }
 
+    /// The same fields in a head that has them, so that no other bytes are kept.
+    ///
+    /// - Parameters:
+    ///   - start: where `appendLines` began to append all lines but those of `other`.
+    ///   - other: the name of the lines that are elsewhere in the head.
+    ///   - place: where they are.
+    package func moved(to head: [UInt8], from start: Int, but other: FieldName, at place: FieldLine) -> Fields {
+        var position = UInt32(start)
+        var moved = FieldSection()
+        moved.present = section.present
+        moved.lines = section.lines.map { line in
+            if line.name == other { return place }
+            let distance = position &- line.nameStart
+            defer { position = line.valueEnd &+ distance &+ 2 }
+            return FieldLine(
+                name: line.name, nameStart: position, nameEnd: line.nameEnd &+ distance,
+                valueStart: line.valueStart &+ distance, valueEnd: line.valueEnd &+ distance)
+        }
+        precondition(Int(position) <= head.count, "the head has all lines")
+        return Fields(bytes: head, section: moved)
+    }
+
     @usableFromInline
     func appendRun(_ run: Range<Int>, to out: inout OutputSpan<UInt8>) {
         out.append(bytes, run)

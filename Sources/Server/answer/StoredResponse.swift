@@ -84,13 +84,13 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         terms = cached.terms
         hasValidator = cached.hasValidator
         hasFixedTerms = cached.hasFixedTerms
-        self.fields = fields
+        let wire = WireHead(status: cached.status, fields: fields, contentLength: contentLength)
+        self.fields = wire.fields
         self.secondaryKey = secondaryKey
         headHasLength = contentLength != nil
         super.init(
-            key: key, keyBytes: keyBytes,
-            head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
-            body: body, heldBesides: StoredResponse.heldBytes(fields), isCopy: isCopy)
+            key: key, keyBytes: keyBytes, head: wire.bytes, body: body, heldBesides: StoredResponse.heldBytes(wire),
+            isCopy: isCopy)
     }
 
     /// The array of a request may have much more room than its key needs.
@@ -99,9 +99,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     }
 
     /// The memory of what a response has besides key, head and body: its fields, and what was worked out from them.
-    private static func heldBytes(_ fields: Fields) -> Int {
-        arrayBytes(fields.bytes.capacity) + arrayBytes(fields.lines.capacity * MemoryLayout<FieldLine>.stride)
-            + cachedBytes
+    private static func heldBytes(_ wire: WireHead) -> Int {
+        (wire.isShared ? 0 : arrayBytes(wire.fields.bytes.capacity))
+            + arrayBytes(wire.fields.lines.capacity * MemoryLayout<FieldLine>.stride) + cachedBytes
     }
 
     /// The object of `cached`, and its arrays in most responses: entity tag, time of the last change, coding.
@@ -203,20 +203,42 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// Records that inflating the body failed. From now on it is served only to clients that accept the stored coding.
     func markUndecodable() { undecodableMark?.set() }
+}
 
-    private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
+/// The head of a stored response in wire form, up to the value of `Age`, and its fields.
+private struct WireHead {
+    let bytes: [UInt8]
+    let fields: Fields
+    /// The fields are in `bytes`, and have no bytes of their own.
+    let isShared: Bool
+
+    init(status: UInt16, fields: Fields, contentLength: Int?) {
         let room =
             statusLineLengthMax(reasonLength: 0) + fieldLinesLength(fields) + ForwardedHead.framingLengthMax
-            + age.utf8CodeUnitCount
-        return Array(room: room) { head in
+            + WireHead.age.utf8CodeUnitCount
+        // RFC 9110 §8.6: never in a 204.
+        let length = status == 204 ? nil : contentLength
+        var linesStart = 0
+        var linesEnd = 0
+        bytes = Array(room: room) { head in
             appendStatusLine(status, reason: nil, to: &head)
+            linesStart = head.count
             fields.appendLines(to: &head) { $0.name != .contentLength && $0.name != .age }
-            // RFC 9110 §8.6: never in a 204.
-            if let contentLength, status != 204 {
-                ForwardedHead.appendFraming(.length(UInt64(contentLength)), to: &head)
-            }
-            head.append(age)
+            linesEnd = head.count
+            if let length { ForwardedHead.appendFraming(.length(UInt64(length)), to: &head) }
+            head.append(WireHead.age)
         }
+        // What the head does not have in full, the fields keep.
+        isShared = !fields.contains(.age) && (length != nil || !fields.contains(.contentLength))
+        guard isShared else {
+            self.fields = fields
+            return
+        }
+        let nameEnd = UInt32(linesEnd + FieldName.contentLength.text.utf8CodeUnitCount)
+        let line = FieldLine(
+            name: .contentLength, nameStart: UInt32(linesEnd), nameEnd: nameEnd, valueStart: nameEnd + 2,
+            valueEnd: UInt32(bytes.count - WireHead.age.utf8CodeUnitCount - 2))
+        self.fields = fields.moved(to: bytes, from: linesStart, but: .contentLength, at: line)
     }
 
     /// The name of the field whose value follows the head in wire form.

@@ -134,7 +134,7 @@ extension MemoryTier {
         let count = matching.count
         var found = (records: 0, bytes: 0)
         while !matching.isEmpty {
-            if matching.count < count { Shelves.letOthersGoOn() }
+            if matching.count < count { Shelves.letOthersGoOn(after: purged.records + found.records) }
             let start = max(0, matching.count - Self.purgedAtOnce)
             let (records, bytes) = shelves.change(index) { shard, doomed in
                 var found = (records: 0, bytes: 0)

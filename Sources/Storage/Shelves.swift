@@ -174,7 +174,9 @@ extension Shelves {
 }
 
 extension Shelves {
-    /// A pause of a purge. Whoever waits for the lock of a shard, or of the allocator, gets it meanwhile. Without a pause the next `malloc` of a worker
-    /// would sort all freed blocks at once.
-    static func letOthersGoOn() { usleep(200) }
+    /// A pause of a purge. Whoever waits for the lock of a shard gets it meanwhile. The first pauses are long, so that the threads whose memory is freed
+    /// notice that there is much to take back, before it is (`CollectPace` in EventLoop).
+    ///
+    /// - Parameter removed: how many responses the purge has removed so far.
+    static func letOthersGoOn(after removed: Int) { usleep(removed < 24 * MemoryTier.purgedAtOnce ? 10_000 : 200) }
 }

@@ -14,7 +14,7 @@ extension Tiers {
         while let record = copies.popLast() {
             removeFromBackStore(record)
             count += 1
-            if count % MemoryTier.purgedAtOnce == 0 { Shelves.letOthersGoOn() }
+            if count % MemoryTier.purgedAtOnce == 0 { Shelves.letOthersGoOn(after: count) }
             if count % Tiers.changesAtOnce == 0 { _ = backStore?.flush() }
         }
         return purged

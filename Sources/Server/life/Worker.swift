@@ -416,6 +416,7 @@ import Synchronization
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let ticker { timers.cancel(ticker) }
+        collector?.stop()
         for timer in held.values { timers.cancel(timer) }
         held = [:]
         log.stop()
@@ -435,11 +436,21 @@ import Synchronization
         }
         shedIdle()
         tendLearning()
-        ThreadMemory.collect()
         guard let ticker, !isDraining else { return }
         timers.schedule(ticker, after: .seconds(1))
     }
     private var ticker: Timer?
+
+    /// Takes back what others have freed of the memory of this thread.
+    private func collect() {
+        let start = ContinuousClock.now
+        ThreadMemory.collect()
+        collectPace.took(ContinuousClock.now - start)
+        guard let collector, !isDraining else { return }
+        collector.start(at: MonotonicTime.read().advanced(by: collectPace.pause))
+    }
+    private var collector: PreciseTimer?
+    private var collectPace = CollectPace()
 
     /// Publishes the gauges for other threads.
     private func publishGauges() {
@@ -459,6 +470,8 @@ import Synchronization
         log.start()
         ticker = Timer { [unowned self] in tick() }
         tick()
+        collector = PreciseTimer(loop) { [unowned self] in collect() }
+        collect()
         loop.run()
         breakReferenceCycles()
     }
@@ -474,6 +487,7 @@ import Synchronization
         carriers.removeAll()
         fetches.removeAll()
         ticker = nil
+        collector = nil
         origins = nil
         resolver = nil
     }

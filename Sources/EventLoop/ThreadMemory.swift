@@ -9,7 +9,7 @@ package enum ThreadMemory {
     /// Sets how soon unused memory goes to the system, for the whole process. Call it before the first thread is started.
     package static func configure() { clarder_malloc_configure() }
 
-    /// How often a thread looks that nobody waits for. Others have a `CollectPace`.
+    /// The pause between two calls of `collect` on a thread that serves no client. Workers have a `CollectPace`.
     package static let period = Duration.seconds(1)
 
     /// Takes what other threads have freed of this thread's memory, and gives pages that nobody uses to the system. It takes about 0.3 ms for

@@ -1,4 +1,3 @@
-internal import CLarder
 internal import Synchronization
 
 /// The memory tier: stored responses by key, within a strict budget. It is divided into shards, each with a lock that is held only

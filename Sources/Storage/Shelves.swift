@@ -174,8 +174,8 @@ extension Shelves {
 }
 
 extension Shelves {
-    /// A pause of a purge. Whoever waits for the lock of a shard gets it meanwhile. The first pauses are long, so that the threads whose memory is freed
-    /// notice that there is much to take back, before it is (`CollectPace` in EventLoop).
+    /// A pause of a purge. Whoever waits for the lock of a shard gets it meanwhile. The first pauses are longer: the threads whose memory is freed have
+    /// time to shorten the pauses of their `CollectPace` (EventLoop) before the purge becomes fast.
     ///
     /// - Parameter removed: how many responses the purge has removed so far.
     static func letOthersGoOn(after removed: Int) { usleep(removed < 24 * MemoryTier.purgedAtOnce ? 10_000 : 200) }

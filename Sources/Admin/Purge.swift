@@ -11,13 +11,14 @@ import Storage
 /// that failed.
 /// - Parameter key: hashes the bytes of a key.
 func purge(
-    _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, key: ([UInt8]) -> StorageKey
+    _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes,
+    key: ([UInt8]) -> StorageKey
 ) -> PurgeResult {
     if !request.dryRun { tier.memory.outdateTransfers() }
     // After this, responses that waited to be written are in the index, as are older ones if the index is being rebuilt.
     let isLoaded = tier.backStore?.waitUntilLoaded() ?? true
     _ = tier.backStore?.flush()
-    var result = inMemory(request, matcher, in: tier)
+    var result = inMemory(request, matcher, in: tier, homes)
     // Then the disk, whether or not a response is in memory as well. What is removed there cannot come back into memory.
     let isListed = forEachOnDisk(matcher, in: tier, writes: !request.dryRun) { entry in
         let key = key(entry.keyBytes)
@@ -34,7 +35,7 @@ func purge(
     }
     guard !request.dryRun, let backStore = tier.backStore else { return result }
     // Finally, responses that came into memory before they were removed from the disk.
-    let late = inMemory(request, matcher, in: tier)
+    let late = inMemory(request, matcher, in: tier, homes)
     if request.kind == .hard {
         result.records += late.records
         result.bytes += late.bytes
@@ -43,21 +44,27 @@ func purge(
     return result
 }
 
-private func inMemory(_ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers) -> PurgeResult {
+private func inMemory(
+    _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes
+) -> PurgeResult {
     switch request.kind {
-    case .hard: hardPurge(matcher, in: tier, dryRun: request.dryRun)
-    case .soft: softPurge(matcher, in: tier, dryRun: request.dryRun)
+    case .hard: hardPurge(matcher, in: tier, homes, dryRun: request.dryRun)
+    case .soft: softPurge(matcher, in: tier, homes, dryRun: request.dryRun)
     }
 }
 
-private func hardPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
-    let (records, bytes) = tier.purgeMemory(dryRun: dryRun) { record in
+private func hardPurge(
+    _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes, dryRun: Bool
+) -> PurgeResult {
+    let (records, bytes) = tier.purgeMemory(dryRun: dryRun, free: homes.free) { record in
         (record as? StoredResponse).map { matcher.matches($0) } ?? matcher.matches(uri: record.keyBytes)
     }
     return PurgeResult(records: records, bytes: bytes)
 }
 
-private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
+private func softPurge(
+    _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes, dryRun: Bool
+) -> PurgeResult {
     // Count as a hard purge does: only the store knows how many bytes a record takes.
     var result = PurgeResult(records: 0, bytes: 0)
     (result.records, result.bytes) = tier.purgeMemory(dryRun: true) { record in
@@ -66,8 +73,16 @@ private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool
     guard !dryRun else { return result }
     var cursor: RecordCursor?
     repeat {
-        let (records, next) = tier.memory.page(after: cursor)
-        for case let record as StoredResponse in records where matcher.matches(record) { outdate(record, in: tier) }
+        var (records, next) = tier.memory.page(after: cursor)
+        while !records.isEmpty {
+            var portion: [[StoredRecord]] = []
+            while portion.count < MemoryTier.purgedAtOnce, let record = records.popLast() {
+                if let response = record as? StoredResponse, matcher.matches(response) { portion.append([response]) }
+            }
+            homes.visit(portion) { record in
+                if let response = record as? StoredResponse { outdate(response, in: tier) }
+            }
+        }
         cursor = next
     } while cursor != nil
     return result

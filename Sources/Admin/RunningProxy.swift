@@ -164,7 +164,8 @@ package final class RunningProxy: AdministeredProxy {
         var sum = PurgeResult(records: 0, bytes: 0)
         let isDone: Void? = proxy.shared.zones.whileOpen { zones in
             for zone in zones where matcher.mayBe(inZone: zone.name) {
-                let result = Admin.purge(request, matcher, in: zone.tier, key: { proxy.shared.key(of: $0) })
+                let result = Admin.purge(
+                    request, matcher, in: zone.tier, proxy.responseHomes, key: { proxy.shared.key(of: $0) })
                 sum.records += result.records
                 sum.bytes += result.bytes
                 sum.isDurable = sum.isDurable && result.isDurable

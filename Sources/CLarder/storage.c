@@ -20,6 +20,8 @@
 #pragma weak mi_option_set
 #pragma weak mi_option_set_default
 
+__thread unsigned char clarder_thread_number;
+
 static bool is_mimalloc;
 static long decommit_delay;
 
@@ -34,6 +36,7 @@ void clarder_malloc_configure(void) {
     if (!is_mimalloc) return;
     mi_option_set_default(mi_option_decommit_delay, 1);
     mi_option_set_default(mi_option_segment_decommit_delay, 0);
+    mi_option_set_default(mi_option_decommit_extend_delay, 0);
     decommit_delay = mi_option_get(mi_option_decommit_delay);
 }
 

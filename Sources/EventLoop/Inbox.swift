@@ -28,13 +28,15 @@ package final class Inbox: Sendable {
     var wakeUpDescriptor: CInt { descriptor.rawValue }
 
     /// Runs `job` on the loop's thread. A job that is posted after the end of the loop is released without being run.
-    package func post(_ job: @escaping @Sendable () -> Void) {
-        let mustWake = state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.jobs.append(job)
-            return state.jobs.count == 1
+    /// - Returns: false if the loop has ended.
+    @discardableResult
+    package func post(_ job: @escaping @Sendable () -> Void) -> Bool {
+        let count = state.withLock { state in
+            if !state.isClosed { state.jobs.append(job) }
+            return state.isClosed ? 0 : state.jobs.count
         }
-        if mustWake { wake() }
+        if count == 1 { wake() }
+        return count > 0
     }
 
     func close() {

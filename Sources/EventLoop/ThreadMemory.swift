@@ -9,6 +9,12 @@ package enum ThreadMemory {
     /// Sets how soon unused memory goes to the system, for the whole process. Call it before the first thread is started.
     package static func configure() { clarder_malloc_configure() }
 
+    /// The number of the present thread, under which others find who allocated a stored response (`StoredRecord.allocator`). Zero: nobody asks.
+    package static var number: UInt8 {
+        get { clarder_get_thread_number() }
+        set { clarder_set_thread_number(newValue) }
+    }
+
     /// The pause between two calls of `collect` on a thread that serves no client. Workers have a `CollectPace`.
     package static let period = Duration.seconds(1)
 

@@ -11,6 +11,15 @@
         if list == nil { list = variants } else { lists.append(variants) }
     }
 
+    /// Gives the responses away. No reference to them stays here.
+    mutating func takeResponses() -> [[StoredRecord]] {
+        var taken: [[StoredRecord]] = []
+        swap(&taken, &lists)
+        if let list { taken.append(list) }
+        list = nil
+        return taken
+    }
+
     consuming func destroy() {
         unsafe blocks.forEach { unsafe $0.deallocate() }
     }

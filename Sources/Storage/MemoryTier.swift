@@ -113,12 +113,17 @@ package final class MemoryTier: Sendable {
 // MARK: All stored responses
 
 extension MemoryTier {
-    /// Removes the responses for which `condition` holds. Blocks, and pauses now and then, so that a purge of many delays nobody. Returns how many there were, and how many bytes they had. The condition is
-    /// evaluated without a lock, shard by shard: responses that are inserted meanwhile may be missed, but not those that are freshened
-    /// meanwhile.
-    package func purge(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
+    /// Removes the responses for which `condition` holds. Blocks, and pauses now and then, so that a purge of many delays nobody. Returns how many
+    /// there were, and how many bytes they had. The condition is evaluated without a lock, shard by shard: responses that are inserted meanwhile may
+    /// be missed, but not those that are freshened meanwhile.
+    /// - Parameter free: gets what was removed, in portions, and drops it, perhaps on other threads (`StoredRecord.allocator`).
+    package func purge(
+        dryRun: Bool, free: (consuming [[StoredRecord]]) -> Void = { _ in }, where condition: (StoredRecord) -> Bool
+    ) -> (records: Int, bytes: Int) {
         var purged = (records: 0, bytes: 0)
-        for index in 0..<shelves.shardCount { while purge(shard: index, dryRun: dryRun, &purged, where: condition) {} }
+        for index in 0..<shelves.shardCount {
+            while purge(shard: index, dryRun: dryRun, &purged, free, where: condition) {}
+        }
         return purged
     }
 
@@ -126,16 +131,17 @@ extension MemoryTier {
     ///   with a new head.
     private func purge(
         shard index: Int, dryRun: Bool, _ purged: inout (records: Int, bytes: Int),
-        where condition: (StoredRecord) -> Bool
+        _ free: (consuming [[StoredRecord]]) -> Void, where condition: (StoredRecord) -> Bool
     ) -> Bool {
         var matching = shelves.records(inShard: index).filter(condition)
         guard !matching.isEmpty else { return false }
         let count = matching.count
         var found = (records: 0, bytes: 0)
         while !matching.isEmpty {
-            if matching.count < count { Shelves.letOthersGoOn(after: purged.records + found.records) }
+            if matching.count < count { Shelves.letOthersGoOn() }
             let start = max(0, matching.count - Self.purgedAtOnce)
-            let (records, bytes) = shelves.change(index) { shard, doomed in
+            var doomed = Doomed()
+            let (records, bytes) = shelves.change(index, &doomed) { shard, doomed in
                 var found = (records: 0, bytes: 0)
                 for record in matching[start...] where record.place != .nowhere {
                     found = (found.records + 1, found.bytes + record.weight)
@@ -144,15 +150,16 @@ extension MemoryTier {
                 return found
             }
             found = (found.records + records, found.bytes + bytes)
-            // The array is the last owner of those that were removed: they are freed in portions, too.
             matching.removeLast(matching.count - start)
+            free(doomed.takeResponses())
+            doomed.destroy()
         }
         purged = (purged.records + found.records, purged.bytes + found.bytes)
         return !dryRun && found.records < count
     }
 
     /// So many are removed under one lock of their shard, and freed at once.
-    static let purgedAtOnce = 256
+    package static let purgedAtOnce = 256
 
     /// The number of invalidations and purges so far. If it changed since a request was sent, its response may be older than the last
     /// of them. Meant for fetches that lead no transfer; a transfer has exact knowledge (`Transfer.isOutdated`).

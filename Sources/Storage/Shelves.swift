@@ -81,13 +81,19 @@ internal import Synchronization
     @inline(__always)
     func change<Result>(_ index: Int, _ body: (inout Shard, inout Doomed) -> Result) -> Result {
         var doomed = Doomed()
-        let result = shardLocks.withLock(index) {
+        let result = change(index, &doomed, body)
+        doomed.destroy()
+        return result
+    }
+
+    /// Calls `body` with a shard, under its lock. What is to be destroyed is left to the caller.
+    @inline(__always)
+    func change<Result>(_ index: Int, _ doomed: inout Doomed, _ body: (inout Shard, inout Doomed) -> Result) -> Result {
+        shardLocks.withLock(index) {
             let result = unsafe body(&shards[index], &doomed)
             unsafe shardBytes[index].store(shards[index].bytes, ordering: .relaxed)
             return result
         }
-        doomed.destroy()
-        return result
     }
 }
 
@@ -174,9 +180,6 @@ extension Shelves {
 }
 
 extension Shelves {
-    /// A pause of a purge. Whoever waits for the lock of a shard gets it meanwhile. The first pauses are longer: the threads whose memory is freed have
-    /// time to shorten the pauses of their `CollectPace` (EventLoop) before the purge becomes fast.
-    ///
-    /// - Parameter removed: how many responses the purge has removed so far.
-    static func letOthersGoOn(after removed: Int) { usleep(removed < 24 * MemoryTier.purgedAtOnce ? 10_000 : 200) }
+    /// A pause of a purge. Whoever waits for the lock of a shard gets it meanwhile.
+    static func letOthersGoOn() { usleep(200) }
 }

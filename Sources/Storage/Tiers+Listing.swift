@@ -2,20 +2,25 @@
 extension Tiers {
     /// Removes the responses in memory for which `condition` holds, and their copies on the back store. Returns how many there were,
     /// and how many bytes they had. Blocks. See `MemoryTier.purge`.
-    package func purgeMemory(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
+    package func purgeMemory(
+        dryRun: Bool, free: (consuming [[StoredRecord]]) -> Void = { _ in }, where condition: (StoredRecord) -> Bool
+    ) -> (records: Int, bytes: Int) {
         var copies: [StoredRecord] = []
-        let purged = memory.purge(dryRun: dryRun) { record in
+        let purged = memory.purge(dryRun: dryRun, free: free) { record in
             guard condition(record) else { return false }
             if !dryRun, backStore != nil { copies.append(record) }
             return true
         }
         // Freed and written in portions, as memory is purged. The array is their last owner.
         var count = 0
-        while let record = copies.popLast() {
-            removeFromBackStore(record)
-            count += 1
-            if count % MemoryTier.purgedAtOnce == 0 { Shelves.letOthersGoOn(after: count) }
+        while !copies.isEmpty {
+            let portion = Array(copies.suffix(MemoryTier.purgedAtOnce))
+            copies.removeLast(portion.count)
+            for record in portion { removeFromBackStore(record) }
+            free(portion.map { [$0] })
+            count += portion.count
             if count % Tiers.changesAtOnce == 0 { _ = backStore?.flush() }
+            if !copies.isEmpty { Shelves.letOthersGoOn() }
         }
         return purged
     }

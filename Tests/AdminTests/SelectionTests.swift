@@ -150,7 +150,9 @@ struct PurgingTests {
         var selection = Selection()
         change(&selection)
         let request = PurgeRequest(selection, kind: kind, dryRun: dryRun)
-        let result = purge(request, SelectionMatcher(selection, now: Larder.now), in: larder.tier, key: Larder.hash)
+        let result = purge(
+            request, SelectionMatcher(selection, now: Larder.now), in: larder.tier, ResponseHomes([]),
+            key: Larder.hash)
         #expect((result.bytes > 0) == (result.records > 0))
         return result.records
     }

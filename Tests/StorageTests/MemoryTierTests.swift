@@ -113,6 +113,19 @@ struct MemoryTierTests {
         #expect(tier.statistics.recordCount == 0)
     }
 
+    @Test func `a purge gives away what it removed, in portions`() {
+        for index in 0..<1000 { tier.store("host\(index)", bytes: 10) }
+        var removed: [[[StoredRecord]]] = []
+        let purged = tier.purge(dryRun: false, free: { removed.append($0) }, where: { _ in true })
+        #expect(purged.records == 1000)
+        #expect(tier.statistics.recordCount == 0)
+        #expect(removed.map { $0.joined().count }.reduce(0, +) == 1000)
+        #expect(removed.allSatisfy { $0.joined().count <= 256 })
+        let held = tier.statistics.usedBytes
+        removed = []
+        #expect(tier.statistics.usedBytes < held)
+    }
+
     @Test func `a purge removes what the condition selects, and a dry run only counts`() {
         for index in 0..<50 { tier.store("host\(index % 2)/\(index)", bytes: 1000) }
         let dry = tier.purge(dryRun: true) { ($0 as? TestRecord)?.name.hasPrefix("host1/") == true }

@@ -8,6 +8,11 @@ size_t clarder_malloc_size(void *block);             /* bytes of memory that a b
 size_t clarder_malloc_usual_size(size_t bytes);      /* what a block for so many bytes takes, as a rule */
 size_t clarder_malloc_most_size(size_t bytes);       /* what it takes at most */
 
+/* Which thread this is, if it said so: 0 for all others. */
+extern __thread unsigned char clarder_thread_number;
+static inline unsigned char clarder_get_thread_number(void) { return clarder_thread_number; }
+static inline void clarder_set_thread_number(unsigned char number) { clarder_thread_number = number; }
+
 /* The file of the memory tier (PageArena.swift). -1 and errno where they fail. */
 int clarder_memory_file(const char *name);                         /* memfd_create(2), closed on exec */
 int clarder_punch(int fd, off_t offset, off_t length);             /* fallocate(2) with FALLOC_FL_PUNCH_HOLE */

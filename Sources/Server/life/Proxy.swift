@@ -63,6 +63,11 @@ package final class Proxy: Sendable {
         }
     }
 
+    /// Where a purge frees what it removed.
+    package var responseHomes: ResponseHomes {
+        ResponseHomes(state.withLock { $0.workers.map(\.inbox) })
+    }
+
     private init(shared: Shared, snapshot: Snapshot) {
         self.shared = shared
         startedAt = WallTime(secondsSinceEpoch: Int64(time(nil)))

@@ -467,6 +467,7 @@ import Synchronization
 
     /// Runs the loop until `finish`. On the worker's thread.
     func run() {
+        ThreadMemory.number = UInt8(exactly: number + 1) ?? 0
         log.start()
         ticker = Timer { [unowned self] in tick() }
         tick()

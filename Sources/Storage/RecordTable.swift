@@ -1,140 +1,142 @@
-/// Maps keys to variants, by open addressing with linear probing, at most half full. Protected by the lock of its shard.
+/// Maps keys to variants, by extendible hashing (Fagin et al., "Extendible Hashing: A Fast Access Method for Dynamic Files", ACM TODS 1979). Protected by
+/// the lock of its shard.
+///
+/// The table consists of segments, which a directory finds by a few bits of the hash. A segment that is full is split in two. So however many keys there
+/// are, the table grows by some 250 of them at a time, and nobody waits for longer than the few microseconds which that takes. While there is only one
+/// segment, it is doubled until it has its full length.
 ///
 /// Lists of variants are immutable and shared: a look-up returns one with a single retain and allocates nothing.
 @safe struct RecordTable {
-    @safe private struct Slot {
-        var key: StorageKey
-        /// Newest first, never empty. Nil if the slot is free.
-        private(set) var variants: [StoredRecord]?
-        /// The first of the variants, so that the key can be compared without a retain. Unretained: `variants` owns it.
-        private(set) var newest: Unmanaged<StoredRecord>?
+    /// 512 bytes, and 16 KiB.
+    private static let capacityMin = 15
+    private static let capacityMax = 511
 
-        init(_ key: StorageKey, _ variants: [StoredRecord]?) {
-            self.key = key
-            self.variants = variants
-            unsafe newest = variants.map { unsafe Unmanaged.passUnretained($0[0]) }
-        }
-
-        @inline(__always)
-        func hasKey(_ bytes: UnsafeRawBufferPointer) -> Bool {
-            unsafe newest.unsafelyUnwrapped._withUnsafeGuaranteedRef { unsafe $0.hasKey(bytes) }
-        }
-    }
-    private static let capacityMin = 16
-
-    private var slots: UnsafeMutablePointer<Slot>
+    /// The memory of 2 to the power of `depth` segments. A segment whose depth is less is there more than once.
+    private var directory: UnsafeMutablePointer<UnsafeMutableRawPointer>
+    private var depth = 0
+    /// The number of slots of each segment.
     private var capacity: Int
     /// The number of keys.
     private(set) var count = 0
 
     init() {
         capacity = Self.capacityMin
-        unsafe slots = Self.allocate(capacity)
+        unsafe directory = .allocate(capacity: 1)
+        unsafe directory.initialize(to: RecordSegment(depth: 0, capacity: capacity).memory)
     }
 
     /// Frees the memory. The table must not be used afterwards.
     func free() {
-        unsafe slots.deinitialize(count: capacity)
-        unsafe slots.deallocate()
+        forEachSegment { $0.free() }
+        unsafe directory.deallocate()
     }
 
     /// Returns all variants under the key, newest first. Returns nil if there are none.
     @inline(__always)
     func variants(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord]? {
-        let index = unsafe find(key, keyBytes)
-        return unsafe index < 0 ? nil : slots[index].variants
+        let segment = segment(of: key)
+        let index = unsafe segment.find(key, keyBytes)
+        return index < 0 ? nil : segment[index].variants
     }
 
     /// Returns the newest of the variants under the key. Returns nil if there are none.
     @inline(__always)
     func newest(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> StoredRecord? {
-        let index = unsafe find(key, keyBytes)
-        return unsafe index < 0 ? nil : slots[index].newest?.takeUnretainedValue()
+        let segment = segment(of: key)
+        let index = unsafe segment.find(key, keyBytes)
+        return index < 0 ? nil : segment[index].newest
     }
 
     /// Stores a list of variants under their key. An empty list frees the slot.
     mutating func set(_ variants: [StoredRecord], _ key: StorageKey, _ keyBytes: [UInt8], into doomed: inout Doomed) {
-        let index = unsafe keyBytes.withUnsafeBytes { unsafe find(key, $0) }
+        let segment = segment(of: key)
+        let index = unsafe keyBytes.withUnsafeBytes { unsafe segment.find(key, $0) }
         if index < 0 {
-            if !variants.isEmpty { add(Slot(key, variants), into: &doomed) }
+            if !variants.isEmpty { add(RecordSegment.Slot(key, variants), into: &doomed) }
             return
         }
-        if let old = unsafe slots[index].variants { doomed.add(old) }
-        if variants.isEmpty { vacate(index) } else { unsafe slots[index] = Slot(key, variants) }
+        if let old = segment[index].variants { doomed.add(old) }
+        if variants.isEmpty {
+            segment.vacate(index)
+            count -= 1
+        } else {
+            segment.set(index, RecordSegment.Slot(key, variants))
+        }
     }
 
     /// Returns the response with this body, found by the hash alone. Returns nil if it is no longer stored.
     func record(carrying body: Body, _ key: StorageKey) -> StoredRecord? {
-        var index = home(key)
-        while let variants = unsafe slots[index].variants {
-            if unsafe slots[index].key == key, let found = variants.first(where: { $0.body === body }) { return found }
-            index = (index + 1) & (capacity - 1)
+        let segment = segment(of: key)
+        var index = segment.home(key)
+        while let variants = segment[index].variants {
+            if segment[index].key == key, let found = variants.first(where: { $0.body === body }) { return found }
+            index = segment.next(index)
         }
         return nil
     }
 
-    func forEach(_ body: ([StoredRecord]) -> Void) {
-        for index in 0..<capacity { if let variants = unsafe slots[index].variants { body(variants) } }
-    }
+    func forEach(_ body: ([StoredRecord]) -> Void) { forEachSegment { $0.forEach(body) } }
 
-    /// Returns the slot of a key, or a negative number if it has none.
+    // MARK: Segments
+
+    /// The half of the hash that selects a segment. The other one selects a slot.
     @inline(__always)
-    private func find(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
-        var index = home(key)
-        while unsafe slots[index].variants != nil {
-            if unsafe slots[index].key == key, unsafe slots[index].hasKey(keyBytes) {
-                return index
-            }
-            index = (index &+ 1) & (capacity &- 1)
-        }
-        return -1
+    private static func directoryBits(_ key: StorageKey) -> Int { Int(truncatingIfNeeded: key.low &>> 32) }
+
+    @inline(__always)
+    private func segment(of key: StorageKey) -> RecordSegment {
+        unsafe RecordSegment(directory[Self.directoryBits(key) & ((1 &<< depth) &- 1)], capacity: capacity)
     }
 
-    private func home(_ key: StorageKey) -> Int { Int(truncatingIfNeeded: key.low) & (capacity &- 1) }
+    private func forEachSegment(_ body: (RecordSegment) -> Void) {
+        // A segment is there once for each value of the bits beyond its depth. It is visited where they are zero, which comes last: `body` may free it.
+        for index in (0..<1 << depth).reversed() {
+            let segment = unsafe RecordSegment(directory[index], capacity: capacity)
+            if index >> segment.depth == 0 { body(segment) }
+        }
+    }
 
-    private mutating func add(_ slot: Slot, into doomed: inout Doomed) {
-        if count * 2 >= capacity { grow(&doomed) }
-        place(slot)
+    private mutating func add(_ slot: RecordSegment.Slot, into doomed: inout Doomed) {
+        while segment(of: slot.key).isFull {
+            if capacity < Self.capacityMax { lengthen(&doomed) } else { split(Self.directoryBits(slot.key), &doomed) }
+        }
+        segment(of: slot.key).add(slot)
         count += 1
     }
 
-    private func place(_ slot: Slot) {
-        var index = home(slot.key)
-        while unsafe slots[index].variants != nil { index = (index + 1) & (capacity - 1) }
-        unsafe slots[index] = slot
+    /// Doubles the only segment.
+    private mutating func lengthen(_ doomed: inout Doomed) {
+        precondition(depth == 0, "segments that were split have their full length")
+        let old = unsafe RecordSegment(directory[0], capacity: capacity)
+        capacity = capacity * 2 + 1
+        let new = RecordSegment(depth: 0, capacity: capacity)
+        old.moveAll { _ in new }
+        unsafe doomed.blocks.append(old.memory)
+        unsafe directory[0] = new.memory
     }
 
-    /// Frees a slot and moves the slots behind it forward, so that no probe ends early.
-    private mutating func vacate(_ freed: Int) {
-        let mask = capacity - 1
-        var hole = freed
-        var index = (hole + 1) & mask
-        while unsafe slots[index].variants != nil {
-            let distance = unsafe (index - home(slots[index].key)) & mask
-            if distance >= (index - hole) & mask {
-                unsafe slots[hole] = slots[index]
-                hole = index
-            }
-            index = (index + 1) & mask
+    /// Splits the segment of keys with these bits.
+    private mutating func split(_ bits: Int, _ doomed: inout Doomed) {
+        let old = unsafe RecordSegment(directory[bits & ((1 << depth) - 1)], capacity: capacity)
+        let common = old.depth
+        if common == depth { doubleDirectory(&doomed) }
+        let low = RecordSegment(depth: common + 1, capacity: capacity)
+        let high = RecordSegment(depth: common + 1, capacity: capacity)
+        old.moveAll { key in Self.directoryBits(key) >> common & 1 == 0 ? low : high }
+        unsafe doomed.blocks.append(old.memory)
+        for index in stride(from: bits & ((1 << common) - 1), to: 1 << depth, by: 1 << common) {
+            unsafe directory[index] = index >> common & 1 == 0 ? low.memory : high.memory
         }
-        unsafe slots[hole] = Slot(StorageKey(high: 0, low: 0), nil)
-        precondition(count > 0, "only a slot in use is freed")
-        count -= 1
     }
 
-    private mutating func grow(_ doomed: inout Doomed) {
-        let old = unsafe UnsafeMutableBufferPointer(start: slots, count: capacity)
-        capacity *= 2
-        precondition(count * 2 < capacity, "a probe ends at a free slot")
-        unsafe slots = Self.allocate(capacity)
-        for index in old.indices where unsafe old[index].variants != nil { unsafe place(old[index]) }
-        unsafe old.deinitialize()
-        unsafe doomed.blocks.append(UnsafeMutableRawPointer(old.baseAddress!))
-    }
-
-    private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
-        let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
-        unsafe slots.initialize(repeating: Slot(StorageKey(high: 0, low: 0), nil), count: capacity)
-        return unsafe slots
+    private mutating func doubleDirectory(_ doomed: inout Doomed) {
+        precondition(depth < 32, "the hashes of different keys differ in some of 32 bits")
+        let old = unsafe directory
+        let length = 1 << depth
+        unsafe directory = .allocate(capacity: 2 * length)
+        unsafe directory.initialize(from: old, count: length)
+        unsafe (directory + length).initialize(from: old, count: length)
+        depth += 1
+        unsafe doomed.blocks.append(UnsafeMutableRawPointer(old))
     }
 }

@@ -133,9 +133,9 @@ package final class AccessPolicy: Sendable, Equatable {
     /// others, the address is not needed.
     private func decideByName(_ request: AccessRequest) -> Verdict {
         let position = firstRule(for: request, address: nil) { $0.holds(request, address: nil) == true }
-        let final = position.map { rules[$0] }
+        let isAllowed = position.map { rules[$0].isAllow } ?? isAllowedByDefault
         func mayDecide(_ isAllow: Bool) -> Bool {
-            guard (final.map(\.isAllow) ?? (settings.defaultEffect == .allow)) != isAllow else { return true }
+            guard isAllowed != isAllow else { return true }
             guard index.dependsOnAddress else { return false }
             return firstRule(for: request, address: nil, below: position ?? .max) {
                 $0.isAllow == isAllow && $0.holds(request, address: nil) == nil
@@ -145,11 +145,12 @@ package final class AccessPolicy: Sendable, Equatable {
         if mayAllow && mayDeny { return .needsAddress }
         if mayDeny {
             return .deny(
-                final.flatMap { denial(by: $0, request, address: nil) } ?? noRuleDenial(request, address: nil))
+                position.flatMap { denial(by: rules[$0], request, address: nil) }
+                    ?? noRuleDenial(request, address: nil))
         }
         let opensPort =
             mayTunnelByDefault(request, .public) || isOpened(for: request, nil, by: { $0.name(port: request.port) })
-        if opensPort { return .allow(rule: final?.number) }
+        if opensPort { return .allow(rule: position.map { rules[$0].number }) }
         return settings.privateDestinations == .allow ? .needsAddress : .deny(portDenial(request))
     }
 

@@ -168,7 +168,8 @@ package struct CacheRules: Sendable, Equatable {
     /// The first rule whose conditions hold. A path in a recipe must match as sent and as an origin might read it: a path that never changes
     /// must not become another one there.
     private func index(for request: RuleRequest, _ hold: (RuleConditions) -> Bool) -> Int? {
-        if let index = rules[..<ownCount].firstIndex(where: { hold($0.conditions) }) { return index }
+        // By position: an iterator copies each rule, with all that it refers to.
+        for index in 0..<ownCount where hold(rules[index].conditions) { return index }
         guard !recipeHosts.isEmpty else { return nil }
         return recipeHosts.first(for: request.destination) { index in
             rules[ownCount + index].conditions.holdForRequest(request, paths: .everySpelling)

@@ -4,34 +4,161 @@ package import Message
 ///
 /// An empty list is not a condition: it holds for every request.
 package struct RuleConditions: Sendable, Equatable {
-    package var hosts: [HostPattern] = []
+    package var hosts: [HostPattern] {
+        get { fields.hosts }
+        set { change { $0.hosts = newValue } }
+    }
     /// Compared with the address that is dialled. In access rules only.
-    package var addresses: [AddressRange] = []
-    package var ports: [ClosedRange<UInt16>] = []
+    package var addresses: [AddressRange] {
+        get { fields.addresses }
+        set { change { $0.addresses = newValue } }
+    }
+    package var ports: [ClosedRange<UInt16>] {
+        get { fields.ports }
+        set { change { $0.ports = newValue } }
+    }
     /// Upper case.
-    package var methods: [String] = []
-    package var paths: [PathPattern] = []
+    package var methods: [String] {
+        get { fields.methods }
+        set { change { $0.methods = newValue } }
+    }
+    package var paths: [PathPattern] {
+        get { fields.paths }
+        set { change { $0.paths = newValue } }
+    }
     /// Compared with the `Content-Type` of the response. In cache rules only.
-    package var types: [MediaTypePattern] = []
+    package var types: [MediaTypePattern] {
+        get { fields.types }
+        set { change { $0.types = newValue } }
+    }
     /// Names of identities.
-    package var users: [String] = []
-    package var clients: [AddressRange] = []
+    package var users: [String] {
+        get { fields.users }
+        set { change { $0.users = newValue } }
+    }
+    package var clients: [AddressRange] {
+        get { fields.clients }
+        set { change { $0.clients = newValue } }
+    }
     /// Names of groups of identities.
-    package var groups: [String] = []
+    package var groups: [String] {
+        get { fields.groups }
+        set { change { $0.groups = newValue } }
+    }
     /// Names of listeners.
-    package var listeners: [String] = []
+    package var listeners: [String] {
+        get { fields.listeners }
+        set { change { $0.listeners = newValue } }
+    }
     /// Compared with the server name in the first bytes of a tunnel. In access rules only.
-    package var serverNames: [HostPattern] = []
+    package var serverNames: [HostPattern] {
+        get { fields.serverNames }
+        set { change { $0.serverNames = newValue } }
+    }
     /// A tunnel has none.
-    package var schemes: [Scheme] = []
+    package var schemes: [Scheme] {
+        get { fields.schemes }
+        set { change { $0.schemes = newValue } }
+    }
     /// In access rules only.
-    package var details = DetailConditions()
+    package var details: DetailConditions {
+        get { fields.details }
+        set { change { $0.details = newValue } }
+    }
     // Files with values of the conditions above. In access rules only.
-    package var hostLists: [HostList] = []
-    package var addressLists: [AddressList] = []
-    package var clientLists: [AddressList] = []
-    package var userLists: [NameList] = []
+    package var hostLists: [HostList] {
+        get { fields.hostLists }
+        set { change { $0.hostLists = newValue } }
+    }
+    package var addressLists: [AddressList] {
+        get { fields.addressLists }
+        set { change { $0.addressLists = newValue } }
+    }
+    package var clientLists: [AddressList] {
+        get { fields.clientLists }
+        set { change { $0.clientLists = newValue } }
+    }
+    package var userLists: [NameList] {
+        get { fields.userLists }
+        set { change { $0.userLists = newValue } }
+    }
+
+    /// Shared by copies until one of them is changed: a rule is copied for each request that it is compared with, and to retain each of so many arrays
+    /// costs more than the comparison.
+    private var fields = Fields()
+
     package init() {}
+
+    package static func == (one: RuleConditions, other: RuleConditions) -> Bool {
+        one.fields === other.fields || one.fields.isEqual(to: other.fields)
+    }
+
+    private mutating func change(_ body: (Fields) -> Void) {
+        if !isKnownUniquelyReferenced(&fields) { fields = Fields(fields) }
+        body(fields)
+    }
+
+    private final class Fields: @unchecked Sendable {  // changed only while it has one owner
+        var hosts: [HostPattern] = []
+        var addresses: [AddressRange] = []
+        var ports: [ClosedRange<UInt16>] = []
+        var methods: [String] = []
+        var paths: [PathPattern] = []
+        var types: [MediaTypePattern] = []
+        var users: [String] = []
+        var clients: [AddressRange] = []
+        var groups: [String] = []
+        var listeners: [String] = []
+        var serverNames: [HostPattern] = []
+        var schemes: [Scheme] = []
+        var details = DetailConditions()
+        var hostLists: [HostList] = []
+        var addressLists: [AddressList] = []
+        var clientLists: [AddressList] = []
+        var userLists: [NameList] = []
+
+        init() {}
+
+        init(_ other: Fields) {
+            hosts = other.hosts
+            addresses = other.addresses
+            ports = other.ports
+            methods = other.methods
+            paths = other.paths
+            types = other.types
+            users = other.users
+            clients = other.clients
+            groups = other.groups
+            listeners = other.listeners
+            serverNames = other.serverNames
+            schemes = other.schemes
+            details = other.details
+            hostLists = other.hostLists
+            addressLists = other.addressLists
+            clientLists = other.clientLists
+            userLists = other.userLists
+        }
+
+        func isEqual(to other: Fields) -> Bool {
+            hosts == other.hosts
+                && addresses == other.addresses
+                && ports == other.ports
+                && methods == other.methods
+                && paths == other.paths
+                && types == other.types
+                && users == other.users
+                && clients == other.clients
+                && groups == other.groups
+                && listeners == other.listeners
+                && serverNames == other.serverNames
+                && schemes == other.schemes
+                && details == other.details
+                && hostLists == other.hostLists
+                && addressLists == other.addressLists
+                && clientLists == other.clientLists
+                && userLists == other.userLists
+        }
+    }
 }
 
 /// Conditions of `RuleConditions`, for messages about what a request lacks. `type` is not among them: it concerns the response.

@@ -102,11 +102,13 @@ internal import Synchronization
 extension Shelves {
     /// Takes `bytes` from the budget, and evicts responses if necessary. Returns false, and charges nothing, if there is not enough
     /// space.
-    func charge(_ bytes: Int) -> Bool {
+    /// - Parameter isNeedless: asked first, and after each eviction. Once it says so, nothing is charged, and the result is true. It takes a page
+    ///   that an evicted response left, which would be given to the system here only to get a new one from it.
+    func charge(_ bytes: Int, unless isNeedless: () -> Bool = { false }) -> Bool {
         precondition(bytes >= 0, "a charge is not negative")
         guard bytes <= limit.load(ordering: .relaxed) else { return refuse() }
         var idle = 0
-        while !tryCharge(bytes) {
+        while !isNeedless(), !tryCharge(bytes) {
             if dropSparePage() { continue }
             switch evictOne() {
             case .evicted, .progressed: idle = 0

@@ -78,9 +78,14 @@ extension Shelves {
     /// the budget.
     /// - Parameter isSent: whether clients will get it as it is, so that it is worth a slot of the arena.
     func allocate(_ bytes: Int, overdraft: Bool = false, isSent: Bool = false) -> UnsafeMutableRawPointer? {
-        if bytes == BodyLayout.pageBytes, let page = unsafe spare.take() { return unsafe page }
         let most = isSent ? Self.pageSize(bytes) : chunkBytes(bytes)
-        if !charge(most) {
+        var page: UnsafeMutableRawPointer?
+        let isCharged = charge(most) {
+            if bytes == BodyLayout.pageBytes { unsafe page = spare.take() }
+            return unsafe page != nil
+        }
+        if let page = unsafe page { return unsafe page }
+        if !isCharged {
             guard overdraft else { return nil }
             overdraw(most)
         }

@@ -16,4 +16,21 @@ struct DeliveryTests {
         #expect(body.state == .partial && delivery.lacksBytes)
         #expect(!delivery.isAtHole)
     }
+
+    /// A page that was sent by reference can not be used again.
+    @Test func `who came while a body was growing gets its pages copied, and later ones by reference`() throws {
+        let tier = MemoryTier(budget: 4 << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        let body = try #require(tier.makeBody(expectedLength: 300_000))
+        let early = Delivery(passing: body, isChunked: false, trailers: nil)
+        let bytes = [UInt8](repeating: 7, count: 300_000)
+        guard case .appended = unsafe bytes.withUnsafeBytes({ unsafe body.append($0) }) else {
+            Issue.record("the tier has room")
+            return
+        }
+        let isWhole = body.finish()
+        #expect(isWhole)
+        let late = Delivery(passing: body, isChunked: false, trailers: nil)
+        #expect(!early.sendsByReference)
+        #expect(late.sendsByReference)
+    }
 }

@@ -174,4 +174,28 @@ import Testing
         }
         #expect(tier.statistics.spareBytes == 0 && tier.statistics.usedBytes == before)
     }
+
+    /// It was given to the system, only to get another one from it.
+    @Test func `a page that an evicted response leaves is that of the response it was evicted for`() throws {
+        let tier = MemoryTier(budget: 4 << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        var evictions = 0
+        for number in 0..<40 {
+            let body = try #require(tier.makeBody(expectedLength: BodyLayout.pageBytes))
+            guard let page = unsafe body.writable(BodyLayout.pageBytes) else {
+                Issue.record("the tier evicts")
+                return
+            }
+            if tier.statistics.evictions > evictions {
+                evictions = tier.statistics.evictions
+                let old = unsafe page[1000]
+                #expect(old == 7)  // a page of the system is zero
+            }
+            unsafe page.initializeMemory(as: UInt8.self, repeating: 7)
+            body.commit(BodyLayout.pageBytes)
+            let isWhole = body.finish()
+            #expect(isWhole)
+            #expect(tier.insert(TestRecord("http://a/\(number)", body: body)))
+        }
+        #expect(evictions > 20)
+    }
 }

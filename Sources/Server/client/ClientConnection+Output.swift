@@ -179,7 +179,7 @@ extension ClientConnection {
     /// Sends what is queued, and behind it up to so many bytes of the body.
     private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
         let body = delivery.body
-        if !delivery.mustCopy, let range = fileRange(of: body, from: delivery.offset, limit: limit) {
+        if delivery.sendsByReference, let range = fileRange(of: body, from: delivery.offset, limit: limit) {
             return send(range, of: delivery)
         }
         if body.isResident {

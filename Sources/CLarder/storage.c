@@ -21,6 +21,7 @@
 #pragma weak mi_option_set_default
 
 __thread unsigned char clarder_thread_number;
+unsigned clarder_freed_by_others[256];
 
 static bool is_mimalloc;
 static long decommit_delay;

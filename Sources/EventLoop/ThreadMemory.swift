@@ -15,6 +15,9 @@ package enum ThreadMemory {
         set { clarder_set_thread_number(newValue) }
     }
 
+    /// How many stored responses that the present thread allocated were freed by others so far. Overflows.
+    package static var freedByOthers: UInt32 { clarder_count_freed_by_others() }
+
     /// The pause between two calls of `collect` on a thread that serves no client. Workers have a `CollectPace`.
     package static let period = Duration.seconds(1)
 

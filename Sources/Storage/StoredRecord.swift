@@ -55,7 +55,10 @@ internal import Synchronization
         self.insertedAt = insertedAt
     }
 
-    deinit { body.shelves.release(charge) }
+    deinit {
+        clarder_note_freed(allocator)
+        body.shelves.release(charge)
+    }
 
     /// Whether this response, which is newer, replaces `other` under the same key, because both are the same variant. It is called under
     /// the lock of a shard, so an override only compares.

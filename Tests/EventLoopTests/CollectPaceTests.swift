@@ -2,36 +2,32 @@ import Testing
 
 @testable import EventLoop
 
-@Suite("How often freed memory is taken back") struct CollectPaceTests {
-    @Test func `while nothing is freed it is looked for four times a second`() {
+@Suite("When freed memory is taken back") struct CollectPaceTests {
+    @Test func `while nothing is freed by others, it is never looked for`() {
         var pace = CollectPace()
-        for _ in 0..<10 {
-            #expect(pace.pause == .milliseconds(250))
-            pace.took(.zero)
-        }
+        #expect(!pace.isDue(freed: 0, after: .seconds(3600)))
+        pace.took(.milliseconds(1), freed: 70_000)
+        #expect(!pace.isDue(freed: 70_000, after: .seconds(3600)))
     }
 
-    /// - Parameter share: of the time that passes, what it takes to take back what was freed in it.
-    @Test(arguments: [0.01, 0.1, 0.19])
-    func `what is freed all the time is taken back in portions of two milliseconds`(_ share: Double) {
+    @Test(arguments: [
+        (1, 999, false), (1, 1000, true), (4095, 999, false), (4096, 100, true), (4096, 99, false),
+        (1_000_000, 99, false),
+    ])
+    func `a few are taken back after a second, many at once, if it takes a fiftieth of the time`(
+        _ count: UInt32, _ elapsed: Int, _ isDue: Bool
+    ) {
         var pace = CollectPace()
-        pace.took(pace.pause * share)
-        for _ in 0..<5 {
-            let duration = pace.pause * share
-            #expect(abs(duration / .milliseconds(2) - 1) < 0.01, "\(duration)")
-            pace.took(duration)
-        }
+        pace.took(.milliseconds(2), freed: 5)
+        #expect(pace.isDue(freed: 5 + count, after: .milliseconds(elapsed)) == isDue)
     }
 
-    @Test func `no matter how much it is, the thread has pauses, and they become long again`() {
+    @Test func `the count may overflow`() {
         var pace = CollectPace()
-        pace.took(.seconds(1))
-        #expect(pace.pause == .milliseconds(10))
-        var pauses: [Duration] = []
-        for _ in 0..<6 {
-            pace.took(.microseconds(10))
-            pauses.append(pace.pause)
-        }
-        #expect(pauses == [20, 40, 80, 160, 250, 250].map { .milliseconds($0) })
+        pace.took(.zero, freed: .max - 10)
+        #expect(!pace.isDue(freed: .max - 10, after: .seconds(2)))
+        #expect(!pace.isDue(freed: 20, after: .milliseconds(500)))
+        #expect(pace.isDue(freed: 20, after: .seconds(1)))
+        #expect(pace.isDue(freed: 5000, after: .milliseconds(1)))
     }
 }

@@ -12,6 +12,15 @@ size_t clarder_malloc_most_size(size_t bytes);       /* what it takes at most */
 extern __thread unsigned char clarder_thread_number;
 static inline unsigned char clarder_get_thread_number(void) { return clarder_thread_number; }
 static inline void clarder_set_thread_number(unsigned char number) { clarder_thread_number = number; }
+/* How many of its stored responses other threads have freed, for each number of a thread. */
+extern unsigned clarder_freed_by_others[256];
+static inline void clarder_note_freed(unsigned char allocator) {
+    if (allocator && allocator != clarder_thread_number)
+        __atomic_fetch_add(&clarder_freed_by_others[allocator], 1, __ATOMIC_RELAXED);
+}
+static inline unsigned clarder_count_freed_by_others(void) {
+    return __atomic_load_n(&clarder_freed_by_others[clarder_thread_number], __ATOMIC_RELAXED);
+}
 
 /* The file of the memory tier (PageArena.swift). -1 and errno where they fail. */
 int clarder_memory_file(const char *name);                         /* memfd_create(2), closed on exec */

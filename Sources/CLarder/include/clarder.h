@@ -23,6 +23,11 @@ int clarder_timerfd_repeat(int fd, long nanoseconds);                       /* 0
 int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
 ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */
 int clarder_set_nonblocking(int fd);
+/* recv(2), send(2) and sendmsg(2) as they are. Those of glibc let the thread be cancelled meanwhile, which costs 40 instructions in a process with
+   several threads; no thread of ours is cancelled. */
+ssize_t clarder_recv(int fd, void *buffer, size_t length);
+ssize_t clarder_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t clarder_sendmsg(int fd, const struct msghdr *message, int flags);
 /* What the peer of a TCP connection has acknowledged (tcpi_bytes_acked), and the bytes that it has not. -1 for any other socket. */
 int clarder_delivered(int fd, uint64_t *acknowledged, uint64_t *unacknowledged);
 

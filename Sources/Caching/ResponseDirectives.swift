@@ -10,11 +10,17 @@ package struct ResponseDirectives: Sendable, Equatable {
     /// Without a field list: the response must not be reused without validation (§5.2.2.4).
     package var noCache = false
     /// `no-cache="…"`: only these fields must not be reused without validation. In lower case.
-    package var noCacheFields: [[UInt8]] = []
+    package var noCacheFields: [[UInt8]] {
+        get { lists?.noCache ?? [] }
+        set { setLists(newValue, privateFields) }
+    }
     /// Without a field list: the response is not for a shared cache (§5.2.2.7).
     package var isPrivate = false
     /// `private="…"`: only these fields are not for a shared cache. In lower case.
-    package var privateFields: [[UInt8]] = []
+    package var privateFields: [[UInt8]] {
+        get { lists?.isPrivate ?? [] }
+        set { setLists(noCacheFields, newValue) }
+    }
     package var isPublic = false
     package var mustRevalidate = false
     package var proxyRevalidate = false
@@ -30,7 +36,27 @@ package struct ResponseDirectives: Sendable, Equatable {
     package var staleIfError: Seconds?
 
     /// Some fields are only for the first client, or must not be reused without validation.
-    package var hasFieldLists: Bool { !privateFields.isEmpty || !noCacheFields.isEmpty }
+    package var hasFieldLists: Bool { lists != nil }
+    /// Nil if both are empty, as in nearly all responses: these are copied without retaining anything.
+    private var lists: FieldLists?
+
+    private final class FieldLists: Sendable, Equatable {
+        let noCache: [[UInt8]]
+        let isPrivate: [[UInt8]]
+
+        init(noCache: [[UInt8]], isPrivate: [[UInt8]]) {
+            self.noCache = noCache
+            self.isPrivate = isPrivate
+        }
+
+        static func == (one: FieldLists, other: FieldLists) -> Bool {
+            one.noCache == other.noCache && one.isPrivate == other.isPrivate
+        }
+    }
+
+    private mutating func setLists(_ noCache: [[UInt8]], _ isPrivate: [[UInt8]]) {
+        lists = noCache.isEmpty && isPrivate.isEmpty ? nil : FieldLists(noCache: noCache, isPrivate: isPrivate)
+    }
 
     package init() {}
 

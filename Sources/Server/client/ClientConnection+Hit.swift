@@ -32,8 +32,8 @@ extension ClientConnection {
         }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
-        let (key, newest) = unsafe newest(for: bytes)
-        guard let newest else {
+        let (key, found) = unsafe newest(for: bytes)
+        guard let newest = consume found else {
             return unsafe begin(
                 bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: true)
         }
@@ -430,17 +430,23 @@ extension ClientConnection {
         worker.counters.add(.bytesToClients, written)
         // Bytes that the socket did not accept are counted when they are sent.
         worker.counters.add(.bytesFromCache, max(0, written - headBytes))
-        if worker.log.isOn {
-            unsafe worker.log.append(
-                account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-                listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user)
-        }
+        if worker.log.isOn { unsafe logHit(request) }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
-            unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
+            let scratch = unsafe worker.scratch
+            unsafe scratch.pointee.timers._withUnsafeGuaranteedRef {
+                unsafe $0.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
+            }
             if let closing { linger(closing) }
             return
         }
         sendRest(written, headBytes: headBytes, length: length, record)
+    }
+
+    @inline(never)
+    private func logHit(_ request: UnsafeBufferPointer<UInt8>) {
+        unsafe worker.log.append(
+            account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
+            listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user)
     }
 
     /// Goes on with a hit of which the socket has accepted `written` bytes. The log line has been written already.

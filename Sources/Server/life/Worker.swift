@@ -108,6 +108,8 @@ import Synchronization
 
         /// The first of the worker's zones. Unretained: `zones` owns it.
         var defaultZone: Unmanaged<Zone>
+        /// Unretained: the worker owns it.
+        let timers: Unmanaged<TimerWheel>
         /// That of `Shared`.
         let keyHasher: Shared.Hasher
         var requestHead = RequestHead()
@@ -136,7 +138,9 @@ import Synchronization
         log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop)
         unsafe scratch = .allocate(capacity: 1)
         unsafe scratch.initialize(
-            to: Scratch(defaultZone: Unmanaged.passUnretained(zones[0]), keyHasher: shared.hasher))
+            to: Scratch(
+                defaultZone: Unmanaged.passUnretained(zones[0]), timers: Unmanaged.passUnretained(timers),
+                keyHasher: shared.hasher))
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
         unsafe diskBuffer = .allocate(byteCount: Worker.diskBufferBytes, alignment: 4096)
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)

@@ -68,7 +68,7 @@ struct TunnelFlow: ~Copyable {
     }
 
     private mutating func copy(_ buffer: UnsafeMutableRawBufferPointer) -> Step {
-        switch unsafe IO.read(source, into: buffer) {
+        switch unsafe IO.receive(source, into: buffer) {
         case .bytes(let got):
             let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(got))
             switch unsafe IO.send(sink, bytes) {

@@ -60,7 +60,7 @@ private final class RunningAdmin {
         }
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
-        while case .bytes(let count) = unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {
+        while case .bytes(let count) = unsafe buffer.withUnsafeMutableBytes({ unsafe IO.receive(fd, into: $0) }) {
             answer += buffer[..<count]
         }
         return String(decoding: answer, as: UTF8.self)
@@ -294,7 +294,7 @@ private final class OneAnswer: Sendable {
                 var input = pollfd(fd: peer.rawValue, events: Int16(POLLIN), revents: 0)
                 _ = unsafe poll(&input, 1, -1)
                 var request = [UInt8](repeating: 0, count: 4096)
-                _ = unsafe request.withUnsafeMutableBytes { unsafe IO.read(peer.rawValue, into: $0) }
+                _ = unsafe request.withUnsafeMutableBytes { unsafe IO.receive(peer.rawValue, into: $0) }
                 _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe IO.send(peer.rawValue, $0) }
             }
             close(listener)

@@ -63,7 +63,7 @@ func receive(_ fd: CInt, _ count: Int) -> [UInt8] {
     var chunk = [UInt8](repeating: 0, count: 65536)
     while bytes.count < count {
         let result = unsafe chunk.withUnsafeMutableBytes { buffer in
-            unsafe IO.read(fd, into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count - bytes.count)))
+            unsafe IO.receive(fd, into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count - bytes.count)))
         }
         switch result {
         case .bytes(let got): bytes += chunk.prefix(got)

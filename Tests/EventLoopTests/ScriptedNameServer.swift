@@ -85,7 +85,7 @@ final class ScriptedNameServer {
     private func answerStream() {
         var bytes = [UInt8](repeating: 0, count: 2048)
         guard let fd = client?.rawValue else { return }
-        guard case .bytes(let count) = unsafe bytes.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) else {
+        guard case .bytes(let count) = unsafe bytes.withUnsafeMutableBytes({ unsafe IO.receive(fd, into: $0) }) else {
             clientEvent.clear()
             client = nil
             return

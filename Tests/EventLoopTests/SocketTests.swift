@@ -76,7 +76,7 @@ struct SocketTests {
         let pair = try socketPair()
         var bytes: [UInt8] = [0, 0]
         func readOnce() -> IOResult {
-            unsafe bytes.withUnsafeMutableBytes { unsafe IO.read(pair.a.rawValue, into: $0) }
+            unsafe bytes.withUnsafeMutableBytes { unsafe IO.receive(pair.a.rawValue, into: $0) }
         }
         #expect(readOnce() == .wouldBlock)
         let written = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in

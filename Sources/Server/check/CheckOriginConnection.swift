@@ -42,7 +42,7 @@ final class CheckOriginConnection {
     private func onReadable() {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         let fd = socket.rawValue
-        switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {
+        switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.receive(fd, into: $0) }) {
         case .bytes(let count): input += buffer[..<count]
         case .wouldBlock: return
         case .closed, .failed: return end()

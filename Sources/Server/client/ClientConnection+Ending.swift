@@ -112,7 +112,7 @@ extension ClientConnection {
     func uploadSoon() { if !isProcessing { exchange?.uploadMore() } }
 
     /// Bytes that a lingering connection discards before it closes.
-    static let lingerBytesMax: UInt32 = 1 << 20
+    static let lingerBytesMax = 1 << 20
 
     /// Gives the transport to a tunnel, and ends this connection.
     func surrender() -> SurrenderedConnection {

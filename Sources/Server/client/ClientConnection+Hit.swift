@@ -21,7 +21,7 @@ extension ClientConnection {
     ///   parse overwrites.
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
-        requestsAnswered += 1
+        countRequest()
         account = Account(startedAt: worker.log.now)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
@@ -206,7 +206,7 @@ extension ClientConnection {
     var reasonToClose: CloseReason? {
         if worker.isDraining { return .draining }
         let limit = unsafe worker.scratch.pointee.limits.requestsPerConnectionMax
-        return limit == 0 || requestsAnswered < limit ? nil : .requestLimitReached
+        return limit == 0 || Int(requestsAnswered) < limit ? nil : .requestLimitReached
     }
 
     /// Whether the request is a GET or HEAD of HTTP/1.1 in absolute-form without any field that needs care, on a connection that persists.

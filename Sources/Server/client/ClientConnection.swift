@@ -73,37 +73,18 @@ final class ClientConnection: TimedObject {
         _modify { yield unsafe &uncheckedOutput }
     }
     @exclusivity(unchecked) private var uncheckedOutput = OutputQueue()
-    /// The body that is sent behind the queued bytes.
-    var delivery: Delivery?
-    var exchange: Exchange?
-    /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
-    var pins: ConnectionPins?
-    /// Nil for clients that do not log in for their connection.
-    var logIn: ClientLogIn?
-    /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests. Reading and setting it
-    /// calls nothing: the unchecked access is exclusive.
-    var shortWay: KeptShortWay? {
-        _read { yield unsafe uncheckedShortWay }
-        _modify { yield unsafe &uncheckedShortWay }
-    }
-    @exclusivity(unchecked) private var uncheckedShortWay: KeptShortWay?
-    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
-    var limits: HeldLimits?
-    /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
-    ///
-    /// Reading and setting it, and counting in it, calls nothing: the unchecked access is exclusive.
-    var readingWatch: ProgressWatch? {
-        get { unsafe uncheckedReadingWatch }
-        set { unsafe uncheckedReadingWatch = newValue }
-    }
-    @exclusivity(unchecked) private var uncheckedReadingWatch: ProgressWatch?
-    /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
-    var sendingWatch: ProgressWatch?
     var phase: Phase = .idle
     /// Why the connection closes after the present response; nil if it stays open.
     var closing: CloseReason?
     /// Why the connection closed or lingers. The first reason stays.
     var closeReason: CloseReason?
+    /// The body that is sent behind the queued bytes.
+    var delivery: Delivery?
+    var exchange: Exchange?
+    /// What few connections have. Nil until this one has something of it. Reading and setting it calls nothing: the unchecked access is exclusive.
+    @exclusivity(unchecked) private var particulars: Particulars?
+    /// How many were answered, or are being answered. It stays at the largest number, which is above every limit.
+    private(set) var requestsAnswered: UInt32 = 0
     var isProcessing = false
     /// Requests in `inbound` wait for the next turn, because this turn has handled `limits.requests_per_turn_max`.
     private var awaitsTurn = false
@@ -111,11 +92,6 @@ final class ClientConnection: TimedObject {
     private(set) var hasInputEnded = false
     /// More requests follow in the bytes that `process` is looking at.
     var hasMoreInTurn = false
-    /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
-    var isPostponed = false
-    var requestsAnswered = 0
-    /// Bytes that were read and discarded while it lingers.
-    var lingerBytes: UInt32 = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
     /// The place of this connection among those that `limits.clients_max` bounds.
@@ -126,6 +102,19 @@ final class ClientConnection: TimedObject {
         _modify { yield unsafe &uncheckedAccount }
     }
     @exclusivity(unchecked) private var uncheckedAccount = Account()
+    /// Whether it goes on sending in a later turn of the loop (`ReaderQueue.postpone`).
+    var isPostponed = false
+
+    /// Nothing calls back while one of these is read or set: the unchecked accesses are exclusive.
+    private final class Particulars {
+        @exclusivity(unchecked) var pins: ConnectionPins?
+        @exclusivity(unchecked) var logIn: ClientLogIn?
+        @exclusivity(unchecked) var shortWay: KeptShortWay?
+        @exclusivity(unchecked) var limits: HeldLimits?
+        @exclusivity(unchecked) var readingWatch: ProgressWatch?
+        @exclusivity(unchecked) var sendingWatch: ProgressWatch?
+        @exclusivity(unchecked) var lingerBytes = 0
+    }
 
     init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
         self.worker = worker
@@ -133,6 +122,8 @@ final class ClientConnection: TimedObject {
         self.context = context
         self.place = place
     }
+
+    func countRequest() { if requestsAnswered < .max { requestsAnswered += 1 } }
 
     /// The present exchange, if it has this number.
     func exchange(_ number: UInt32) -> Exchange? { number == exchangeNumber ? exchange : nil }
@@ -195,7 +186,7 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .lingering:
             // Read and discarded, so that no unread byte makes the system send a reset. A client that goes on for ever is cut off.
-            lingerBytes += UInt32(bytes.count)
+            lingerBytes += bytes.count
             if lingerBytes > ClientConnection.lingerBytesMax { close() }
         case .tunnelling, .closed:
             return
@@ -378,5 +369,51 @@ final class ClientConnection: TimedObject {
         case .tunnelling, .closed:
             break
         }
+    }
+}
+
+// MARK: what few connections have
+
+extension ClientConnection {
+    /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
+    var pins: ConnectionPins? {
+        get { unsafe particulars?.pins }
+        set { unsafe particulars(toSet: newValue != nil)?.pins = newValue }
+    }
+    /// Nil for clients that do not log in for their connection.
+    var logIn: ClientLogIn? {
+        get { unsafe particulars?.logIn }
+        set { unsafe particulars(toSet: newValue != nil)?.logIn = newValue }
+    }
+    /// What was decided about the last request that was answered from memory. Nil where nothing looks at requests.
+    var shortWay: KeptShortWay? {
+        get { unsafe particulars?.shortWay }
+        set { unsafe particulars(toSet: newValue != nil)?.shortWay = newValue }
+    }
+    /// What the present request holds of the buckets of `limits.rules`, until its answer ends.
+    var limits: HeldLimits? {
+        get { unsafe particulars?.limits }
+        set { unsafe particulars(toSet: newValue != nil)?.limits = newValue }
+    }
+    /// Holds the client to `limits.download_rate_min`. Nil as long as no answer had to wait for it.
+    var readingWatch: ProgressWatch? {
+        get { unsafe particulars?.readingWatch }
+        set { unsafe particulars(toSet: newValue != nil)?.readingWatch = newValue }
+    }
+    /// Holds the client to `limits.upload_rate_min`. Nil unless it has content to send.
+    var sendingWatch: ProgressWatch? {
+        get { unsafe particulars?.sendingWatch }
+        set { unsafe particulars(toSet: newValue != nil)?.sendingWatch = newValue }
+    }
+    /// Bytes that were read and discarded while it lingers.
+    var lingerBytes: Int {
+        get { unsafe particulars?.lingerBytes ?? 0 }
+        set { unsafe particulars(toSet: newValue > 0)?.lingerBytes = newValue }
+    }
+
+    /// The particulars. They are made for the first of them that is there.
+    private func particulars(toSet isThere: Bool) -> Particulars? {
+        if isThere, unsafe particulars == nil { unsafe particulars = Particulars() }
+        return unsafe particulars
     }
 }

@@ -102,7 +102,7 @@ package struct Transport: ~Copyable {
     /// Reads at most as many bytes as `buffer` has room for.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         switch channel {
-        case .plain(let socket): unsafe IO.read(socket.rawValue, into: buffer)
+        case .plain(let socket): unsafe IO.receive(socket.rawValue, into: buffer)
         case .secured(let secured): unsafe secured.read(into: buffer)
         case .opened(let opened): unsafe opened.read(into: buffer)
         }

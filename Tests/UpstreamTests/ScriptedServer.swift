@@ -68,7 +68,9 @@ final class Peer {
     private func receive() throws {
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         guard
-            case .bytes(let count) = unsafe buffer.withUnsafeMutableBytes({ unsafe IO.receive(socket.rawValue, into: $0) })
+            case .bytes(let count) = unsafe buffer.withUnsafeMutableBytes({
+                unsafe IO.receive(socket.rawValue, into: $0)
+            })
         else { throw PeerGone() }
         input += buffer[..<count]
     }

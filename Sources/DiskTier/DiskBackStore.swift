@@ -44,6 +44,7 @@ package final class DiskBackStore: BackStore {
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
         store.setLimits(size: size, pinned: pinned, syncInterval: syncInterval)
     }
+    package func setQueue(bytesMax: Int) { store.setQueue(bytesMax: bytesMax) }
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { store.perform(work) }
     package func flush() -> Bool { store.flush() }
     package func close() { store.close() }

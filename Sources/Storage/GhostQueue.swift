@@ -11,7 +11,7 @@
     }
     private static let ways = 8
     /// The fewest keys that are remembered, however few responses the main queue has.
-    static let countMin = 16
+    static let countMin = 128
 
     private var marks: UnsafeMutablePointer<Mark>
     private var bucketCount: Int

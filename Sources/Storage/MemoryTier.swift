@@ -45,6 +45,9 @@ package final class MemoryTier: Sendable {
     /// Removes a response. Does nothing if it is not stored.
     package func remove(_ record: StoredRecord) { shelves.remove(record) }
 
+    /// Removes a response whose body the back store has lost. Its key is remembered like that of one that was evicted.
+    func forget(_ record: StoredRecord) { shelves.forget(record) }
+
     /// Removes all variants of a key. Returns how many there were.
     package func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         unsafe shelves.invalidate(key, keyBytes)
@@ -92,6 +95,8 @@ package final class MemoryTier: Sendable {
         body.beginPassing(bytesMax: window)
         return body
     }
+
+    var budget: Int { shelves.limit.load(ordering: .relaxed) }
 
     /// Sets the budget in bytes, and evicts until it is kept.
     package func setBudget(_ budget: Int) {

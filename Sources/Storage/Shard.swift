@@ -29,6 +29,15 @@ struct Shard {
 
     enum Eviction { case evicted, progressed, nothing }
 
+    /// What may be evicted: what is used makes no room for what nobody has asked for twice while there is anything else.
+    enum Reach {
+        /// The main queue is not touched.
+        case unused
+        /// The main queue is touched where the small one has no more than its share. What is still growing counts, although it cannot go.
+        case inLine
+        case all
+    }
+
     var bytes: Int { small.bytes + main.bytes + copies.bytes }
     var recordCount: Int { small.count + main.count + copies.count }
 
@@ -124,6 +133,12 @@ struct Shard {
         return takeOut(record, into: &doomed)
     }
 
+    /// Removes a response, and remembers its key.
+    mutating func forget(_ record: StoredRecord, into doomed: inout Doomed) {
+        guard remove(record, into: &doomed) else { return }
+        ghost.note(record.key, limit: main.count, into: &doomed)
+    }
+
     private mutating func takeOut(_ record: StoredRecord, into doomed: inout Doomed) -> Bool {
         guard record.place != .nowhere else { return false }
         unlink(record)
@@ -154,7 +169,7 @@ struct Shard {
     }
 
     /// Moves responses through the queues until one is evicted. Examines at most `stepsMax` of them.
-    mutating func evict(into doomed: inout Doomed) -> Eviction {
+    mutating func evict(_ reach: Reach, into doomed: inout Doomed) -> Eviction {
         var growing = (small: 0, main: 0, copies: 0)
         var progressed = false
         for _ in 0..<Self.stepsMax {
@@ -164,10 +179,12 @@ struct Shard {
             let victim: StoredRecord?
             if copiesHaveSome, copies.bytes * Self.copiesShare > bytes || !(smallHasSome || mainHasSome) {
                 victim = copies.last
-            } else if smallHasSome, small.bytes * 10 > bytes || !mainHasSome {
+            } else if smallHasSome, isSmallNext || !mainHasSome || reach == .unused {
                 victim = small.last
+            } else if mainHasSome, reach == .all || reach == .inLine && !isSmallNext {
+                victim = main.last
             } else {
-                victim = mainHasSome ? main.last : nil
+                victim = nil
             }
             guard let victim else { break }
             if victim.body.state == .growing {
@@ -189,17 +206,26 @@ struct Shard {
         return progressed ? .progressed : .nothing
     }
 
+    /// The small queue has more than its share.
+    private var isSmallNext: Bool { small.bytes * 10 > bytes }
+
     /// Copies take one part of so many of a full memory. With three nodes and a zipf load, all nodes together make 1.04 times the requests to
     /// the origin of one with three times the memory (Benchmarks/fleet.py). With a tenth it was 1.08, and 1.30 without a bound.
     private static let copiesShare = 20
 
-    /// Whether a body of the back store may replace one in memory.
+    /// Whether a body of the back store may replace one in memory: that of a response that has been used more than once, or that came back after it
+    /// had been evicted.
     ///
-    /// It may if the next response in line was not used since it was last examined. Only every eighth call examines one and takes one
+    /// It may if the next response in line is in the small queue, and nobody has asked for that one again. Otherwise it may if the next one was not used
+    /// since it was last examined. Only every eighth call examines one and takes one
     /// use from it. So a response that nobody requests is replaced after some time, and if all are requested equally often, bodies do
     /// not move to and fro. Responses without a body in memory are skipped: they take little memory, and reading their heads again
     /// costs as much as reading a body.
-    mutating func admits() -> Bool {
+    mutating func admits(_ record: StoredRecord) -> Bool {
+        guard record.frequency > 1 || record.place == .main else { return false }
+        if isSmallNext, let next = small.last, next !== record, next.frequency == 0, next.body.state != .growing {
+            return true
+        }
         questions &+= 1
         guard questions & 7 == 0 else { return false }
         for _ in 0..<Self.stepsMax {

@@ -45,6 +45,10 @@ extension Shelves {
         change(shardIndex(record.key)) { shard, doomed in _ = shard.remove(record, into: &doomed) }
     }
 
+    func forget(_ record: StoredRecord) {
+        change(shardIndex(record.key)) { shard, doomed in shard.forget(record, into: &doomed) }
+    }
+
     func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         invalidations.add(1, ordering: .releasing)
         return unsafe invalidateNow(key, keyBytes)

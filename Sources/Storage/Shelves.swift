@@ -110,7 +110,7 @@ extension Shelves {
         var idle = 0
         while !isNeedless(), !tryCharge(bytes) {
             if dropSparePage() { continue }
-            switch evictOne() {
+            switch evictOne(afterIdle: idle) {
             case .evicted, .progressed: idle = 0
             case .nothing: idle += 1
             }
@@ -120,11 +120,12 @@ extension Shelves {
         return true
     }
 
-    /// Whether the body of a response may come into memory. It may if there is space, of which a sixteenth is kept for new responses.
+    /// Whether the body of a response that has been used more than once may come into memory. It may if there is space, of which a sixteenth is kept
+    /// for new responses.
     func admits(_ record: StoredRecord) -> Bool {
         let limit = limit.load(ordering: .relaxed)
-        if charged.load(ordering: .relaxed) + record.body.length < limit - limit / 16 { return true }
-        return read(shardIndex(record.key)) { shard in shard.admits() }
+        let hasSpace = charged.load(ordering: .relaxed) + record.body.length < limit - limit / 16
+        return hasSpace && record.frequency > 1 || read(shardIndex(record.key)) { shard in shard.admits(record) }
     }
 
     /// Charges bytes beyond the limit: a few pages of a body whose transfer would break off without them.
@@ -162,22 +163,36 @@ extension Shelves {
         }
     }
 
-    private func evictOne() -> Shard.Eviction {
-        change(shardToEvictFrom()) { shard, doomed in shard.evict(into: &doomed) }
+    /// Evicts from a shard that has its share. If there is none, or if that one has nothing in line, what the budget has went to bodies that still grow,
+    /// or that have left their queue and are being written or sent. Then all shards are asked for what nobody has used, before what is used goes.
+    /// - Parameter idle: how many shards had nothing to evict.
+    private func evictOne(afterIdle idle: Int) -> Shard.Eviction {
+        var index: Int
+        var reach = Shard.Reach.unused
+        if (1...shardCount).contains(idle) {
+            index = nextShard()
+        } else {
+            let hasShare: Bool
+            (index, hasShare) = shardToEvictFrom()
+            if idle > shardCount { reach = .all } else if hasShare { reach = .inLine }
+        }
+        return change(index) { shard, doomed in shard.evict(reach, into: &doomed) }
     }
 
+    private func nextShard() -> Int { cursor.add(1, ordering: .relaxed).oldValue & (shardCount - 1) }
+
     /// The next shard that has at least its share, or the fullest if none has. Each call begins one shard further.
-    private func shardToEvictFrom() -> Int {
+    private func shardToEvictFrom() -> (index: Int, hasShare: Bool) {
         let share = charged.load(ordering: .relaxed) / shardCount
-        let start = cursor.add(1, ordering: .relaxed).oldValue
-        var fullest = (index: start & (shardCount - 1), bytes: -1)
+        let start = nextShard()
+        var fullest = (index: start, bytes: -1)
         for step in 0..<shardCount {
             let index = (start &+ step) & (shardCount - 1)
             let bytes = unsafe shardBytes[index].load(ordering: .relaxed)
-            if bytes >= share { return index }
+            if bytes >= share { return (index, true) }
             if bytes > fullest.bytes { fullest = (index, bytes) }
         }
-        return fullest.index
+        return (fullest.index, false)
     }
 }
 

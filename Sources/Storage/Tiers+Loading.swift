@@ -76,7 +76,7 @@ extension Tiers {
     /// the medium cannot read it (`EIO`). Other errors, such as a lack of descriptors or memory, say nothing about the copy.
     package func removeUnreadable(_ record: StoredRecord, after read: BackStoreRead) {
         guard let whole = record.body.whole, read != .done, read != .wouldBlock else { return }
-        memory.remove(record)
+        memory.forget(record)
         guard read == .damaged || read == .failed(errno: EIO), whole.isCurrent else { return }
         whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
     }
@@ -197,7 +197,5 @@ extension Tiers {
 
     /// Whether the body of a response on the back store should come into memory: the response is used often, and more often than
     /// the one that would be evicted for it (`Shard.admits`).
-    package func isWorthMemory(_ record: StoredRecord) -> Bool {
-        record.frequency > 1 && memory.shelves.admits(record)
-    }
+    package func isWorthMemory(_ record: StoredRecord) -> Bool { memory.shelves.admits(record) }
 }

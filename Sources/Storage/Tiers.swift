@@ -16,7 +16,25 @@ package final class Tiers: Sendable {
         self.memory = memory
         self.backStore = backStore
         self.format = format
+        boundQueue()
     }
+
+    /// Sets the budget of memory in bytes, and evicts until it is kept.
+    package func setBudget(_ budget: Int) {
+        memory.setBudget(budget)
+        boundQueue()
+    }
+
+    /// What waits to be written holds memory, even if it has been evicted. If the disk falls behind, the rest of memory stays what it is for: what
+    /// is asked for.
+    private func boundQueue() {
+        let share = memory.budget / Tiers.queueShare
+        backStore?.setQueue(bytesMax: min(max(share, Tiers.queueBytes.lowerBound), Tiers.queueBytes.upperBound))
+    }
+
+    private static let queueShare = 4
+    /// The longest body that is written in one piece has to fit, and a disk needs no longer queue to be busy.
+    private static let queueBytes = 4 << 20...64 << 20
 
     /// The length in bytes of the longest body that is stored in one piece. Longer bodies are stored in blocks.
     package static let wholeBytesMax = 1 << 20

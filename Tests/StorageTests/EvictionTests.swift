@@ -195,13 +195,58 @@ struct EvictionTests {
         #expect(tier.statistics.spareBytes == 0)
     }
 
+    /// Names whose responses are in one shard.
+    private static func names(_ prefix: String, inShard index: Int, of tier: MemoryTier) -> some Sequence<String> {
+        (0...).lazy.map { "\(prefix)\($0)" }.filter { tier.shelves.shardIndex(storageKey($0)) == index }
+    }
+
+    @Test func `what is used makes no room beside a growing body while another shard has what is not used`() throws {
+        let tier = MemoryTier(budget: 1 << 20, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        let used = Array(Self.names("used", inShard: 0, of: tier).prefix(20))
+        for name in used {
+            // It comes back after it was evicted, and is in the main queue.
+            tier.shelves.forget(try #require(tier.store(name, bytes: 1000)))
+            #expect(tier.store(name, bytes: 1000)?.place == .main)
+        }
+        let body = try #require(tier.makeBody(expectedLength: 600_000))
+        #expect(body.append(pattern(0..<500_000)) == .appended)
+        let name = try #require(Self.names("growing", inShard: 0, of: tier).first { _ in true })
+        #expect(tier.insert(TestRecord(name, body: body)))
+        for other in Self.names("other", inShard: 1, of: tier).prefix(1000) {
+            #expect(tier.store(other, bytes: 1000) != nil)
+        }
+        #expect(used.allSatisfy { !tier.lookup($0).isEmpty }, "all that is used is there")
+        #expect(tier.statistics.evictions > 500)
+        #expect(body.append(pattern(500_000..<600_000)) == .appended && body.finish())
+    }
+
+    @Test func `what is used makes room where nothing else can`() throws {
+        let tier = MemoryTier(budget: 1 << 20, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        for index in 0..<200 {
+            tier.shelves.forget(try #require(tier.store("used\(index)", bytes: 1000)))
+            tier.store("used\(index)", bytes: 1000)
+        }
+        let body = try #require(tier.makeBody(expectedLength: 700_000))
+        #expect(tier.insert(TestRecord("growing", body: body)))
+        #expect(body.append(pattern(0..<700_000)) == .appended && body.finish())
+    }
+
+    @Test func `keys are remembered for a while even if the main queue is empty`() {
+        var ghost = GhostQueue()
+        defer { ghost.free() }
+        var doomed = Doomed()
+        for index in 0..<GhostQueue.countMin { ghost.note(storageKey("\(index)"), limit: 0, into: &doomed) }
+        #expect(GhostQueue.countMin >= 100 && (0..<100).count { ghost.take(storageKey("\($0)")) } >= 90)
+        doomed.destroy()
+    }
+
     @Test func `the ghost queue remembers as many as it is told, the latest`() {
         var ghost = GhostQueue()
         defer { ghost.free() }
         var doomed = Doomed()
-        for index in 0..<1000 { ghost.note(storageKey("\(index)"), limit: 100, into: &doomed) }
-        #expect((80...100).contains(ghost.count))
-        let tooOld = (0..<900).count { ghost.take(storageKey("\($0)")) }
+        for index in 0..<1000 { ghost.note(storageKey("\(index)"), limit: 200, into: &doomed) }
+        #expect((160...200).contains(ghost.count))
+        let tooOld = (0..<800).count { ghost.take(storageKey("\($0)")) }
         #expect(tooOld == 0)
         let taken = [ghost.take(storageKey("999")), ghost.take(storageKey("999"))]
         #expect(taken == [true, false])

@@ -52,6 +52,7 @@ final class MemoryBackStore: BackStore {
     /// What waits to be written, and what it has become meanwhile.
     private let pending = Locked<[StoredID: ResponseToStore]>([:])
     private let damaged = Atomic(0)
+    let queueBytesMax = Locked(0)
 
     init(_ medium: Medium, isShut: @escaping @Sendable () -> Bool) {
         self.medium = medium
@@ -66,6 +67,7 @@ final class MemoryBackStore: BackStore {
     func whenLoaded(_ call: @escaping @Sendable () -> Void) { call() }
     func waitUntilLoaded() -> Bool { true }
     func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {}
+    func setQueue(bytesMax: Int) { queueBytesMax.withLock { $0 = bytesMax } }
 
     var statistics: BackStoreStatistics {
         var statistics = BackStoreStatistics()

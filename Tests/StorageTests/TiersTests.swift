@@ -1,7 +1,7 @@
 import EventLoop
 import Foundation
 import Glibc
-import Storage
+@testable import Storage
 import Synchronization
 import Testing
 
@@ -30,6 +30,65 @@ struct TiersTests {
             #expect(room.heads("a") == (isItsOwn ? [] : ["en|1"]))
             #expect(room.backStore.statistics.damagedObjects == (isItsOwn ? 1 : 0))
         }
+    }
+
+    // MARK: what is worth memory
+
+    /// Stores "hot" on the back store, fills memory with what nobody asks for again, and looks "hot" up.
+    private func withFullMemory(_ body: (TiersRoom, Versioned) throws -> Void) throws {
+        let room = try TiersRoom(.memory, memory: 1 << 20)
+        defer { room.remove() }
+        try room.store("hot", "en|1")
+        room.leaveToBackStore()
+        for number in 0..<400 { try room.store("once\(number)", "en|1|session", bytes: 5000) }
+        let hot = try #require(room.records("hot").first)
+        #expect(!hot.body.isResident && hot.place == .small)
+        try body(room, hot)
+    }
+
+    @Test func `a body that is used comes into memory in the place of one that nobody has asked for again`() throws {
+        try withFullMemory { room, hot in
+            #expect(!room.tiers.isWorthMemory(hot))
+            room.tiers.touch(hot)
+            #expect(!room.tiers.isWorthMemory(hot), "it was used once")
+            room.tiers.touch(hot)
+            #expect(room.tiers.isWorthMemory(hot))
+        }
+    }
+
+    @Test func `a body comes into memory at once if its response comes back soon after it was evicted`() throws {
+        try withFullMemory { room, hot in
+            room.tiers.memory.forget(hot)
+            let again = try #require(room.records("hot").first)
+            #expect(again !== hot && again.place == .main && room.tiers.isWorthMemory(again))
+        }
+    }
+
+    @Test(arguments: Engine.allCases) func `a response that the back store has lost is remembered`(_ engine: Engine)
+        throws
+    {
+        try with(engine) { room in
+            try room.store("a", "en|1")
+            room.leaveToBackStore()
+            room.tiers.removeUnreadable(try #require(room.records("a").first), after: .damaged)
+            #expect(room.heads("a").isEmpty)
+            #expect(try room.store("a", "en|2").place == .main)
+        }
+    }
+
+    @Test(arguments: [(1, 4), (16, 4), (64, 16), (1024, 64)])
+    func `what waits to be written takes a quarter of memory at most`(_ memory: Int, _ queue: Int) throws {
+        let backStore = MemoryBackStore(Medium(), isShut: { false })
+        let format = ResponseFormat(form: { _ in nil }, record: { _, _, _ in nil })
+        func tier(_ budget: Int) -> MemoryTier {
+            MemoryTier(budget: budget << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        }
+        let tiers = Tiers(memory: tier(memory), backStore: backStore, format: format)
+        #expect(backStore.queueBytesMax.withLock { $0 } == queue << 20)
+        tiers.setBudget(128 << 20)
+        #expect(backStore.queueBytesMax.withLock { $0 } == 32 << 20)
+        tiers.setBudget(memory << 20)
+        #expect(backStore.queueBytesMax.withLock { $0 } == queue << 20)
     }
 
     /// The store finds out by itself which response it was, and counts it. That may take a while.

@@ -58,21 +58,28 @@ final class WriterQueue: Sendable {
         var life = Life.open
         /// Files were deleted since the last look: jobs that wait for space should try again.
         var isSpaceSignalled = false
+        /// More bytes are refused.
+        var bytesMax: Int
     }
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let wake = CountingSemaphore()
-    private let bytesMax: Int
     private let wakeBytes: Int
     private let nap: Duration
 
     init(bytesMax: Int, wakeBytes: Int, nap: Duration) {
         precondition(bytesMax > 0 && wakeBytes >= 0 && nap >= .zero, "a queue has space, and bounds are not negative")
-        self.bytesMax = bytesMax
+        state = Locked(State(bytesMax: bytesMax))
         self.wakeBytes = wakeBytes
         self.nap = nap
     }
 
     var waitingBytes: Int { state.withLock { $0.bytes } }
+
+    /// Another bound. What waits already stays.
+    func setBound(_ bytesMax: Int) {
+        precondition(bytesMax > 0, "a queue has space")
+        state.withLock { $0.bytesMax = bytesMax }
+    }
 
     /// - Parameters:
     ///   - bytes: memory that the job holds until it is done.
@@ -83,7 +90,7 @@ final class WriterQueue: Sendable {
         precondition(bytes >= 0, "a job holds no negative number of bytes")
         var mustWake = false
         let isTaken = state.withLock { state in
-            guard state.life == .open, !isBounded || state.bytes + bytes <= bytesMax else { return false }
+            guard state.life == .open, !isBounded || state.bytes + bytes <= state.bytesMax else { return false }
             state.jobs.append(job)
             state.bytes += bytes
             state.jobBytes += bytes

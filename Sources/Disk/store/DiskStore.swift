@@ -59,6 +59,9 @@ package final class DiskStore: @unchecked Sendable {
     /// Calls `call` once when the store is loaded or has ended, on any thread; at once if that is so already.
     package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenOver(call) }
 
+    /// How many bytes of bodies and heads may wait to be written.
+    package func setQueue(bytesMax: Int) { queue.setBound(bytesMax) }
+
     /// Takes effect at once. A size below `Directory.sizeMin` is raised to it.
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
         let size = max(size, Directory.sizeMin)

@@ -60,7 +60,7 @@ package final class Zones: Sendable {
         precondition(made[0].tier === defaultTier, "hits and the admin server look into the same default zone")
         precondition(made.count == 1 + configuration.cache.zones.count, "every zone gets its budget")
         for (zone, memory) in zip(made, [configuration.cache.memory] + configuration.cache.zones.map(\.memory)) {
-            zone.tier.memory.setBudget(Int(clamping: memory))
+            zone.tier.setBudget(Int(clamping: memory))
             if let backStore = zone.tier.backStore, let settings = configuration.cache.disk(ofZone: zone.name) {
                 backStore.setLimits(size: settings.size, pinned: settings.pinned, syncInterval: settings.sync)
             }

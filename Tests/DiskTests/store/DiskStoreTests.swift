@@ -312,8 +312,9 @@ struct DiskStoreTests {
     @Test func `objects beyond the limit of the queue are refused as busy`() throws {
         let calls = FaultyCalls()
         var tuning = DiskStoreTestRoom.tuning
-        tuning.queueBytesMax = 100_000
+        tuning.queueBytesMax = 1 << 20
         let store = try room.open(tuning: tuning, calls: calls)
+        store.setQueue(bytesMax: 100_000)
         calls.inject(.delay(.milliseconds(300)), into: [.write], path: ".seg")
         var outcomes: [Bool] = []
         for number in 0..<40 {

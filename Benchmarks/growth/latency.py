@@ -76,12 +76,13 @@ class Observation:
         return [
             title, f"{100 * self.worker:.0f} %", figures["p50"] / 1000, figures["p99"] / 1000, figures["p999"] / 1000, figures["max"] / 1000,
             f"{len(self.longs)}", max((one[2] for one in self.longs), default=0) / 1000, max((one[3] for one in self.longs), default=0) / 1000,
-            max((ran for _, ran in self.parts()), default=0) / 1000, max(rest, default=0) / 1000]
+            max((ran for _, ran in self.parts()), default=0) / 1000, max(rest, default=0) / 1000, f"{figures['others']}"]
 
 
 HEADS = [
     "beside the hits", "worker busy", "p50", "p99", "p99.9", "max", "hits of 10 ms and more", "in these, at most: worker's queue",
-    "probe's queue", "worker at work", "worker asleep"]
+    "probe's queue", "worker at work", "worker asleep",
+    "answers that were no hits"]
 
 
 def repeat_load(rig, larder, url, end, *options):

@@ -5,7 +5,8 @@
 // One connection asks for URL, in which "@" becomes a number below KEYS, every INTERVAL_US. Around each request it reads the schedstat
 // of the worker THREAD of PROCESS, and its own: how long they ran, and how long they waited for the processor. So each wait has parts:
 // the worker waited for the processor, the probe did, the worker was at work for somebody else, or the worker slept (on a lock, or for
-// the disk). Requests that should have been sent during a slow one count as well, with what they would have waited.
+// the disk). Requests that should have been sent during a slow one count as well, with what they would have waited. "others" counts answers
+// that were no hits: what is measured is something else then.
 // Output: one line of JSON. "long" lists each request that took LONG_US (5,000) or more: when (ms), and in µs how long, queue of the
 // worker, queue of the probe, work of the worker.
 #define _GNU_SOURCE
@@ -61,7 +62,8 @@ static void keep(uint64_t microseconds) {
     latencies[latencyCount++] = (uint32_t)microseconds;
 }
 
-static void ask(int fd, const char *url, long key) {
+// Whether the answer was a hit.
+static int ask(int fd, const char *url, long key) {
     char target[512], request[1200], answer[65536], number[24];
     snprintf(number, sizeof number, "%ld", key);
     const char *mark = strchr(url, '@');
@@ -76,9 +78,11 @@ static void ask(int fd, const char *url, long key) {
         have += got;
         answer[have] = 0;
         char *end = strstr(answer, "\r\n\r\n"), *field = strcasestr(answer, "\r\ncontent-length:");
-        if (end && field && have >= (size_t)(end + 4 - answer) + atoll(field + 17)) return;
+        if (end && field && have >= (size_t)(end + 4 - answer) + atoll(field + 17))
+            return strcasestr(answer, "\r\ncache-status: larder; hit") != NULL;
     }
     fail("an answer that is too long");
+    return 0;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -109,14 +113,14 @@ int main(int argc, char **argv) {
     for (long key = 0; key < 4 * keys; key++) ask(fd, argv[2], key % keys);
     printf("ready\n");
     fflush(stdout);
-    uint64_t begin = nanoseconds(), end = begin + (uint64_t)(atof(argv[4]) * 1e9), due = begin, key = 1;
+    uint64_t begin = nanoseconds(), end = begin + (uint64_t)(atof(argv[4]) * 1e9), due = begin, key = 1, others = 0;
     while (due < end) {
         struct timespec until = {.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         key = key * 6364136223846793005u + 1442695040888963407u;
         struct schedule workerBefore = read_schedule(worker), ownBefore = read_schedule(own);
         uint64_t start = nanoseconds();
-        ask(fd, argv[2], (long)((key >> 33) % (uint64_t)keys));
+        others += !ask(fd, argv[2], (long)((key >> 33) % (uint64_t)keys));
         uint64_t took = nanoseconds() - start;
         struct schedule workerAfter = read_schedule(worker), ownAfter = read_schedule(own);
         for (uint64_t left = took;; left -= interval) {
@@ -131,7 +135,7 @@ int main(int argc, char **argv) {
         if (due < now) due = now;
     }
     qsort(latencies, latencyCount, sizeof *latencies, ascending);
-    printf("{\"requests\":%zu,\"p50\":%u,\"p99\":%u,\"p999\":%u,\"max\":%u,\"long\":[", latencyCount, percentile(.5), percentile(.99),
+    printf("{\"requests\":%zu,\"others\":%lu,\"p50\":%u,\"p99\":%u,\"p999\":%u,\"max\":%u,\"long\":[", latencyCount, others, percentile(.5), percentile(.99),
         percentile(.999), percentile(1));
     for (size_t i = 0; i < waitCount; i++)
         printf("%s[%.0f,%lu,%lu,%lu,%lu]", i ? "," : "", waits[i].at, waits[i].took, waits[i].workerQueue, waits[i].probeQueue, waits[i].workerRan);

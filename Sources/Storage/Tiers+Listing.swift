@@ -11,14 +11,14 @@ extension Tiers {
             if !dryRun, backStore != nil { copies.append(record) }
             return true
         }
-        // Freed and written in portions, as memory is purged. The array is their last owner.
+        // Freed and written in portions, as memory is purged. What `free` gets has no other owner: whoever it leaves the responses to frees them.
         var count = 0
         while !copies.isEmpty {
             let portion = Array(copies.suffix(MemoryTier.purgedAtOnce))
             copies.removeLast(portion.count)
             for record in portion { removeFromBackStore(record) }
-            free(portion.map { [$0] })
             count += portion.count
+            free((consume portion).map { [$0] })
             if count % Tiers.changesAtOnce == 0 { _ = backStore?.flush() }
             if !copies.isEmpty { Shelves.letOthersGoOn() }
         }

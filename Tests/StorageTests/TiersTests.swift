@@ -32,6 +32,30 @@ struct TiersTests {
         }
     }
 
+    @Test(arguments: Engine.allCases) func `whoever frees what was purged is its last owner`(_ engine: Engine) throws {
+        try with(engine) { room in
+            for number in 0..<600 { try room.store("a\(number)", "en|1") }
+            #expect(room.backStore.flush())
+            var released = 0
+            let purged = room.tiers.purgeMemory(
+                dryRun: false,
+                free: { lists in
+                    let witness = Weak(lists.last?.last)
+                    _ = consume lists
+                    if witness.object == nil { released += 1 }
+                }
+            ) { _ in true }
+            #expect(purged.records == 600)
+            // First they leave memory, and then, 256 at once, the back store.
+            #expect(released == 3)
+        }
+    }
+
+    private struct Weak {
+        weak var object: StoredRecord?
+        init(_ object: StoredRecord?) { self.object = object }
+    }
+
     // MARK: what is worth memory
 
     /// Stores "hot" on the back store, fills memory with what nobody asks for again, and looks "hot" up.

@@ -96,6 +96,7 @@ package final class MemoryTier: Sendable {
         return body
     }
 
+    /// The budget in bytes.
     var budget: Int { shelves.limit.load(ordering: .relaxed) }
 
     /// Sets the budget in bytes, and evicts until it is kept.

@@ -164,17 +164,18 @@ extension Shelves {
     }
 
     /// Evicts from a shard that has its share. If there is none, or if that one has nothing in line, what the budget has went to bodies that still grow,
-    /// or that have left their queue and are being written or sent. Then all shards are asked for what nobody has used, before what is used goes.
+    /// or that have left their queue and are being written or sent. Then all shards are asked for what nobody has used, and after that for anything.
     /// - Parameter idle: how many shards had nothing to evict.
     private func evictOne(afterIdle idle: Int) -> Shard.Eviction {
-        var index: Int
-        var reach = Shard.Reach.unused
-        if (1...shardCount).contains(idle) {
-            index = nextShard()
-        } else {
+        let index: Int
+        let reach: Shard.Reach
+        if idle == 0 {
             let hasShare: Bool
             (index, hasShare) = shardToEvictFrom()
-            if idle > shardCount { reach = .all } else if hasShare { reach = .inLine }
+            reach = hasShare ? .inLine : .unused
+        } else {
+            index = nextShard()
+            reach = idle <= shardCount ? .unused : .all
         }
         return change(index) { shard, doomed in shard.evict(reach, into: &doomed) }
     }

@@ -220,6 +220,22 @@ struct EvictionTests {
         #expect(body.append(pattern(500_000..<600_000)) == .appended && body.finish())
     }
 
+    @Test func `what is used makes room where nothing else can, even in another shard than the fullest`() throws {
+        let tier = MemoryTier(budget: 1_200_000, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        for name in Self.names("used", inShard: 1, of: tier).prefix(100) {
+            tier.shelves.forget(try #require(tier.store(name, bytes: 1000)))
+            tier.store(name, bytes: 1000)
+        }
+        // It takes four pages of 256 KiB, and the last one has no room beside what is used.
+        let body = try #require(tier.makeBody(expectedLength: 1_000_000))
+        #expect(body.append(pattern(0..<500_000)) == .appended)
+        let name = try #require(Self.names("growing", inShard: 0, of: tier).first { _ in true })
+        #expect(tier.insert(TestRecord(name, body: body)))
+        #expect(body.append(pattern(500_000..<1_000_000)) == .appended)
+        #expect(body.finish())
+        #expect(tier.statistics.evictions > 0)
+    }
+
     @Test func `what is used makes room where nothing else can`() throws {
         let tier = MemoryTier(budget: 1 << 20, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
         for index in 0..<200 {

@@ -23,8 +23,8 @@ int clarder_timerfd_repeat(int fd, long nanoseconds);                       /* 0
 int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
 ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */
 int clarder_set_nonblocking(int fd);
-/* recv(2), send(2) and sendmsg(2) as they are. Those of glibc let the thread be cancelled meanwhile, which costs 40 instructions in a process with
-   several threads; no thread of ours is cancelled. */
+/* recv(2), send(2) and sendmsg(2) without thread cancellation. In a process with several threads glibc spends 40 instructions of each call on it;
+   Larder cancels no thread. */
 ssize_t clarder_recv(int fd, void *buffer, size_t length);
 ssize_t clarder_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t clarder_sendmsg(int fd, const struct msghdr *message, int flags);

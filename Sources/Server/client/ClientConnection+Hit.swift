@@ -442,6 +442,7 @@ extension ClientConnection {
         sendRest(written, headBytes: headBytes, length: length, record)
     }
 
+    /// Writes the log line. Not inlined, because its large frame would cost hits that are not logged.
     @inline(never)
     private func logHit(_ request: UnsafeBufferPointer<UInt8>) {
         unsafe worker.log.append(

@@ -411,7 +411,7 @@ extension ClientConnection {
         set { unsafe particulars(toSet: newValue > 0)?.lingerBytes = newValue }
     }
 
-    /// The particulars. They are made for the first of them that is there.
+    /// Returns the particulars. Makes them when the first one is set.
     private func particulars(toSet isThere: Bool) -> Particulars? {
         if isThere, unsafe particulars == nil { unsafe particulars = Particulars() }
         return unsafe particulars

@@ -45,6 +45,7 @@ package final class DiskBackStore: BackStore {
         store.setLimits(size: size, pinned: pinned, syncInterval: syncInterval)
     }
     package func setQueue(bytesMax: Int) { store.setQueue(bytesMax: bytesMax) }
+    package var isBehind: Bool { store.isBehind }
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { store.perform(work) }
     package func flush() -> Bool { store.flush() }
     package func close() { store.close() }

@@ -25,6 +25,8 @@ package protocol BackStore: AnyObject, Sendable {
     func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration)
     /// How many bytes of bodies and heads may wait to be written. More is refused. Takes effect at once.
     func setQueue(bytesMax: Int)
+    /// Whether so much waits to be written that responses which can wait are not offered: half of `setQueue`.
+    var isBehind: Bool { get }
     /// Runs work that may block, on a thread of the store. Returns false, and does not run it, if too much work is waiting.
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool
     /// Blocks until every change that was requested before is durable. Returns false if one of them is not.

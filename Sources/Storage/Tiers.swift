@@ -49,13 +49,22 @@ package final class Tiers: Sendable {
         unsafe memory.newest(key, keyBytes)
     }
 
-    /// Counts one use of a stored response.
+    /// Counts one use of a stored response. A response that is not on the back store is offered to it: it was refused when it was complete,
+    /// or the admission policy kept it off until this use.
     package func touch(_ record: StoredRecord) {
-        // This is on the way of a hit. If a response is used often, nothing but its own count is read.
-        if record.frequency < StoredRecord.usesMax, let id = record.storedID {
-            backStore?.countUse(of: id, record.key)
+        // This is on the way of a hit. If a response is on the back store and is used often, nothing but its number and its own count is read.
+        if let id = record.storedID {
+            if record.frequency < StoredRecord.usesMax { backStore?.countUse(of: id, record.key) }
+        } else if let backStore {
+            offer(record, to: backStore)
         }
         memory.touch(record)
+    }
+
+    /// New responses come first: what is in memory already waits until the back store has caught up.
+    @inline(never)
+    private func offer(_ record: StoredRecord, to backStore: any BackStore) {
+        if !backStore.isBehind { persist(record) }
     }
 
     /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.
@@ -148,7 +157,7 @@ package final class Tiers: Sendable {
 
 extension Tiers {
     /// Queues a complete response for the back store, unless it is there already or must not outlive this process. A response that the
-    /// back store refuses is not offered again. The back store counts its refusals.
+    /// back store refuses is offered again when it is used (`touch`). The back store counts its refusals.
     package func persist(_ record: StoredRecord) {
         guard let backStore, backStore.isOn, record.storedID == nil, !record.isRevoked,
             record.body.state == .complete, record.body.isResident, var form = format?.form(record)

@@ -67,6 +67,7 @@ final class MemoryBackStore: BackStore {
     func whenLoaded(_ call: @escaping @Sendable () -> Void) { call() }
     func waitUntilLoaded() -> Bool { true }
     func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {}
+    var isBehind: Bool { false }
     func setQueue(bytesMax: Int) { queueBytesMax.withLock { $0 = bytesMax } }
 
     var statistics: BackStoreStatistics {

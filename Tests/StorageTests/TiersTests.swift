@@ -115,6 +115,33 @@ struct TiersTests {
         #expect(backStore.queueBytesMax.withLock { $0 } == queue << 20)
     }
 
+    @Test func `a response that a busy disk refused is offered again when it is used`() throws {
+        try with(.disk) { room in
+            room.calls.shut()
+            // 16 MiB may wait.
+            let stored = try (0..<20).map { try room.store("\($0)", "en|1", bytes: 1 << 20) }
+            let refused = try #require(stored.last)
+            #expect(refused.storedID == nil && room.backStore.statistics.refusedBusy > 0)
+            room.tiers.touch(refused)
+            #expect(refused.storedID == nil, "the disk has not caught up")
+            let count = room.backStore.statistics.refusedBusy
+            room.calls.open()
+            #expect(room.backStore.flush())
+            room.tiers.touch(refused)
+            #expect(refused.storedID != nil && room.backStore.statistics.refusedBusy == count)
+            try room.reopen()
+            #expect(room.heads("19") == ["en|1"])
+        }
+    }
+
+    @Test func `what must not outlive the process is not offered when it is used`() throws {
+        try with(.disk) { room in
+            let record = try room.store("a", "en|1|session")
+            room.tiers.touch(record)
+            #expect(record.storedID == nil)
+        }
+    }
+
     /// The store finds out by itself which response it was, and counts it. That may take a while.
     @Test func `a response whose head is damaged is left to the back store, even if another replaces it`() throws {
         try with(.memory) { room in

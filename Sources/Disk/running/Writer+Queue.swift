@@ -74,6 +74,7 @@ final class WriterQueue: Sendable {
     }
 
     var waitingBytes: Int { state.withLock { $0.bytes } }
+    var isHalfFull: Bool { state.withLock { $0.bytes >= $0.bytesMax / 2 } }
 
     /// Another bound. What waits already stays.
     func setBound(_ bytesMax: Int) {

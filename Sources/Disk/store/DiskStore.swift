@@ -61,6 +61,8 @@ package final class DiskStore: @unchecked Sendable {
 
     /// How many bytes of bodies and heads may wait to be written.
     package func setQueue(bytesMax: Int) { queue.setBound(bytesMax) }
+    /// Whether at least half of that waits. Cheap.
+    package var isBehind: Bool { queue.isHalfFull }
 
     /// Takes effect at once. A size below `Directory.sizeMin` is raised to it.
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {

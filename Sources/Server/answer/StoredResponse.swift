@@ -46,9 +46,6 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             && head.count <= StoredResponse.plainHeadBytesMax
     }
 
-    /// It is not on the disk, where a hit may bring it.
-    var mayYetBePersisted: Bool { storage != .session && storedID == nil }
-
     /// How the content coding may be changed, failures so far included.
     var coding: CodingTerms { isUndecodable ? codingByHead.undecodable : codingByHead }
     /// Whether inflating the body failed, so that it is served only in the stored coding.

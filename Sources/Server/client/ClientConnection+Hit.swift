@@ -118,7 +118,6 @@ extension ClientConnection {
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let (key, newest) = unsafe newest(for: bytes)
         if let record = newest, record.isPlainInForm,
-            !record.mayYetBePersisted || worker.zones[0].tier.backStore == nil,
             case .serve(_, let ttl) = reuse(
                 of: record.cached.terms(under: handling), for: cache, now: worker.wallTime)
         {

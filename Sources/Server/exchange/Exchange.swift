@@ -370,8 +370,6 @@ final class Exchange: FetchListener {
     private func serveSelected(ttl: Seconds) {
         guard let selected = lookUp.selected else { preconditionFailure("what is served was selected") }
         request.tier.touch(selected)
-        // `admission: second-hit` kept the response off the disk until this second request for it.
-        if selected.storedID == nil, selected.storage != .session { request.tier.persist(selected) }
         let isFresh = ttl > .zero
         if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
             stream.keepShortWay(after: request, by: snapshot)

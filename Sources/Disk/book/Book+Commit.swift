@@ -61,8 +61,11 @@ extension Book {
 /// The changes of a batch, in the order that touches the fewest pages. Sorting is allowed because changes of different objects do not
 /// depend on each other, and those of one object have the same key and keep their order.
 private struct BookBatch {
+    private let changes: [BookChange]
     /// The changes of objects, by key in the book. Those of one object keep their order.
-    private var objects: [(key: [UInt8], isCut: Bool, change: BookChange)] = []
+    private var order: [ObjectChange] = []
+    /// All keys in the book, one behind the other. Sorting compares them here, and so counts no references.
+    private var keys: [UInt8] = []
     /// Nil: the segment is forgotten.
     private var segments: [UInt32: BookSegment?] = [:]
     private(set) var reserved: UInt64 = 0
@@ -70,42 +73,57 @@ private struct BookBatch {
     /// Whether anything is put or renewed.
     private(set) var adds = false
 
+    /// One change of an object.
+    private struct ObjectChange {
+        /// In `changes`.
+        var position: Int
+        /// In `keys`.
+        var key: Range<Int>
+        var isCut: Bool
+    }
+
     init(_ changes: [BookChange]) {
-        objects.reserveCapacity(changes.count)
-        for change in changes {
-            switch change {
+        self.changes = changes
+        order.reserveCapacity(changes.count)
+        for position in changes.indices {
+            switch changes[position] {
             case .put(let entry):
                 adds = true
-                append(change, entry.id, entry.key)
+                append(position, entry.id, entry.key)
             case .renew(let id, let key, _, _):
                 adds = true
-                append(change, id, key)
-            case .remove(let id, let key): append(change, id, key)
+                append(position, id, key)
+            case .remove(let id, let key): append(position, id, key)
             case .segment(let number, let state): segments[number] = .some(state)
             case .forgetSegment(let number): segments[number] = .some(nil)
             case .reserveIDs(let id): reserved = max(reserved, id.rawValue)
             case .note(let name, let value): notes[name] = value
             }
         }
-        // Swift does not promise that its sort is stable, so the position in the batch decides between equal keys.
-        let order = objects.indices.sorted {
-            let order = bookCompare(objects[$0].key, objects[$1].key)
-            return order == 0 ? $0 < $1 : order < 0
+        let count = order.count
+        unsafe keys.withUnsafeBytes { keys in
+            // Swift does not promise that its sort is stable, so the position in the batch decides between equal keys.
+            order.sort { one, other in
+                let order = unsafe bookCompare(
+                    UnsafeRawBufferPointer(rebasing: keys[one.key]), UnsafeRawBufferPointer(rebasing: keys[other.key]))
+                return order == 0 ? one.position < other.position : order < 0
+            }
         }
-        precondition(order.count == objects.count, "sorting loses no change")
-        objects = order.map { objects[$0] }
+        precondition(order.count == count, "sorting loses no change")
     }
 
-    private mutating func append(_ change: BookChange, _ id: ObjectID, _ key: [UInt8]) {
+    private mutating func append(_ position: Int, _ id: ObjectID, _ key: [UInt8]) {
         let (bytes, isCut) = BookOrder.bookKey(id, key)
         precondition(bytes.count <= BookOrder.bookKeyBytesMax, "LMDB takes keys of this length")
-        objects.append((bytes, isCut, change))
+        order.append(ObjectChange(position: position, key: keys.count..<keys.count + bytes.count, isCut: isCut))
+        keys += bytes
     }
 
     func apply(to transaction: borrowing BookTransaction, _ book: Book) throws(BookError) {
         let writer = BookWriter(objects: try transaction.cursor(.objects), book: book)
-        for (key, isCut, change) in objects {
-            switch change {
+        for object in order {
+            let (key, isCut) = (Array(keys[object.key]), object.isCut)
+            switch changes[object.position] {
             case .put(let entry):
                 try writer.put(entry, key, BookCodec.encode(entry, bookKey: key, isCut: isCut), transaction)
             case .remove(let id, _): try writer.remove(id, key, transaction)

@@ -134,7 +134,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         precondition(end == nil || touched != nil, "the end of a segment comes with the segment to synchronize")
         guard !changes.isEmpty || touched != nil else { return }
         let isFull = state.withLock { state in
-            state.batch.changes += changes
+            // No copy of each, which would count all its references.
+            if state.batch.changes.isEmpty { state.batch.changes = changes } else { state.batch.changes += changes }
             state.batch.renewed += renewed
             if let touched {
                 state.batch.touched[touched.number] = touched
@@ -355,11 +356,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     /// Commits the changes and the ends of segments. Either all of them are in the book afterwards, or none, except that a full book may
     /// take the removals alone (`commitRemovalsFirst`).
     private func write() -> Bool {
-        var changes = retained.changes
-        for (number, end) in retained.ends { changes.append(.segment(number, end)) }
-        guard !changes.isEmpty else { return true }
         do throws(BookError) {
-            try commitWithinSize(changes)
+            try commitChangesAndEnds()
             isBookFull = false
             return true
         } catch .full {
@@ -369,6 +367,15 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
             parts.health.turnOff("cannot write the book: \(error)")
             return false
         }
+    }
+
+    private func commitChangesAndEnds() throws(BookError) {
+        let count = retained.changes.count
+        // They are added where the changes are and taken away again, because a copy would count all references of each change.
+        for (number, end) in retained.ends { retained.changes.append(.segment(number, end)) }
+        defer { retained.changes.removeLast(retained.changes.count - count) }
+        guard !retained.changes.isEmpty else { return }
+        try commitWithinSize(retained.changes)
     }
 
     /// Commits while the file of the book grows by no more than the ledger grants: all files together stay within the size.
@@ -426,7 +433,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     private func retryAfterRemovals() -> Bool {
         do throws(BookError) {
             try parts.book.commit([.reserveIDs(below: ObjectID(rawValue: reservedIDs))])
-            try commitWithinSize(retained.changes + retained.ends.map { .segment($0.key, $0.value) })
+            try commitChangesAndEnds()
             isBookFull = false
             return true
         } catch {

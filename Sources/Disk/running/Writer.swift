@@ -25,7 +25,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     let wakeReclaimer: @Sendable () -> Void
 
     private var active: SegmentFile?
-    private var batch: RecordBatch?
+    /// What is written to the active segment next. It is empty while there is none. Its memory is used for all batches.
+    private var batch = RecordBatch(.none, at: 0)
     /// What has to happen once the batch is written, in the order of the records. A failed write undoes all of it.
     private var steps: [Step] = []
     /// Bytes that the ledger granted for the batch: always exactly the bytes of the records in it.
@@ -169,7 +170,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     /// Returns nil if the record exceeds a limit. That cannot happen to an object that passed `DiskStore.store`.
     private func added(_ object: PackedObject) -> Place? {
-        do { return try batch?.add(object) } catch { return nil }
+        do { return try batch.add(object) } catch { return nil }
     }
 
     /// Gives up storing the object: releases its share of the quota and everything that was kept for it.
@@ -183,8 +184,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     }
 
     private func writeWhereFull() {
-        guard let batch, batch.byteCount >= parts.tuning.batchBytes else { return }
-        writeBatch()
+        if batch.byteCount >= parts.tuning.batchBytes { writeBatch() }
     }
 
     // MARK: space
@@ -256,7 +256,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// segment may be the first of an empty one.
     private func ensureActiveSegment(for length: UInt64) -> Bool {
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
-        if let active, let batch {
+        if let active {
             precondition(batch.start == active.end, "the batch is made for the end of the active segment")
             let end = active.end + UInt64(batch.byteCount) + length
             if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) {
@@ -269,7 +269,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     /// Creates the next segment file. It has no record yet; its name is synchronized with its first records.
     private func startSegment() -> Bool {
-        precondition(active == nil && batch == nil, "one segment is active at a time")
+        precondition(active == nil && batch.isEmpty, "one segment is active at a time")
         let header = UInt64(SegmentFile.headerBytes)
         // Nothing can be copied or dropped without a segment, so its header may use the space reserved for moving.
         guard parts.ledger.withLock({ $0.claim(header, for: .moving) }) == .granted else { return false }
@@ -285,7 +285,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             }
             parts.files.add(file)
             active = file
-            batch = RecordBatch(file.identity, at: file.end)
+            batch.restart(file.identity, at: file.end)
             return true
         } catch {
             parts.ledger.withLock { $0.unclaim(header) }
@@ -306,7 +306,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         guard let file = active else { return }
         precondition(claimed == 0, "a segment is closed with its batch written or given up")
         active = nil
-        batch = nil
+        batch.restart(.none, at: 0)
         do throws(DiskFileError) { try file.finish() } catch { failed(error, "cannot finish a segment") }
         let number = file.identity.number
         parts.ledger.withLock { $0.close(number) }
@@ -356,19 +356,19 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     /// Writes the batch to the active segment. Returns false if it could not be written; the segment is closed then.
     private func append() -> Bool {
-        guard let active, let written = batch, !written.isEmpty else {
+        guard let active, !batch.isEmpty else {
             precondition(claimed == 0, "space is claimed for records in the batch only")
             return true
         }
         do throws(DiskFileError) {
-            try active.append(written)
-            let bytes = UInt64(written.byteCount)
+            try active.append(batch)
+            let bytes = UInt64(batch.byteCount)
             precondition(bytes == claimed, "the batch takes the bytes that were claimed for it")
-            precondition(active.end == written.end, "the segment ends behind the batch")
+            precondition(active.end == batch.end, "the segment ends behind the batch")
             claimed = 0
             precondition(active.end % 16 == 0, "records end at a multiple of 16")
             parts.ledger.withLock { $0.grew(active.identity.number, by: bytes) }
-            batch = RecordBatch(active.identity, at: active.end)
+            batch.restart(active.identity, at: active.end)
             return true
         } catch {
             parts.ledger.withLock { $0.unclaim(claimed) }
@@ -406,7 +406,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
                 return false
             }
             claimed += bytes
-            batch?.add(drops: part, storedAt: DiskStoreParts.wallClock)
+            batch.add(drops: part, storedAt: DiskStoreParts.wallClock)
             rest = rest.dropFirst(part.count)
         }
         return true
@@ -524,7 +524,7 @@ extension Writer {
             left -= length
             claimed += length
             steps.append(.moved(record, place))
-            if let batch, batch.byteCount >= 2 * parts.tuning.batchBytes, !flushed() { return false }
+            if batch.byteCount >= 2 * parts.tuning.batchBytes, !flushed() { return false }
         }
         return flushed()
     }
@@ -548,7 +548,7 @@ extension Writer {
         let head = StoredHead(
             id: record.id, place: record.from, key: record.key, attributes: record.attributes, head: record.head,
             checksums: record.checksums)
-        do { return try batch?.add(copyOf: head, body: record.body.allBytes) } catch { return nil }
+        do { return try batch.add(copyOf: head, body: record.body.allBytes) } catch { return nil }
     }
 
     /// Publishes the new place of a copied record. Index and ledger change under one hold of the ledger's lock.

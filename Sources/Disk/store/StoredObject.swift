@@ -1,15 +1,15 @@
 import EventLoop
 
-/// An object to be stored in one record.
-package struct PackedObject: Sendable {
-    package var id: ObjectID
-    package var hash: UInt64
-    package var key: [UInt8]
-    package var attributes: ObjectAttributes
+/// An object to be stored in one record. It goes through queues and lists on its way: as a reference, of which each copy counts one.
+package final class PackedObject: Sendable {
+    package let id: ObjectID
+    package let hash: UInt64
+    package let key: [UInt8]
+    package let attributes: ObjectAttributes
     /// What the caller keeps of the response's head. The store does not look into it.
-    package var head: [UInt8]
+    package let head: [UInt8]
     /// Held until it is written.
-    package var body: any BodyBytes
+    package let body: any BodyBytes
 
     package init(
         id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], body: any BodyBytes

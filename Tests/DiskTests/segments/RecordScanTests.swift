@@ -155,8 +155,7 @@ struct RecordScanTests {
                 bodyLength: 0,
                 in: forged, at: 4096 + UInt64(index) * 16, to: &bytes)
         }
-        var object = PackedObject.sample(1, body: 0)
-        object.body = SegmentTestBody(bytes)
+        let object = PackedObject.sample(1, SegmentTestBody(bytes))
         try file.append([object, .sample(2, body: 5)])
         room.flip(4096, of: file.path)
         var search = RecordScan(file, depth: .everything, mode: .search)

@@ -108,9 +108,13 @@ extension ObjectAttributes {
 
 extension PackedObject {
     static func sample(_ id: UInt64, body: Int, head: Int = 40, piece: Int = 1009) -> PackedObject {
+        sample(id, SegmentTestBody(length: body, seed: id, piece: piece), head: head)
+    }
+
+    static func sample(_ id: UInt64, _ body: SegmentTestBody, head: Int = 40) -> PackedObject {
         PackedObject(
             id: ObjectID(rawValue: id), hash: id, key: Array("https://a.example/\(id)".utf8), attributes: .sample(),
-            head: segmentBytes(head, id + 77), body: SegmentTestBody(length: body, seed: id, piece: piece))
+            head: segmentBytes(head, id + 77), body: body)
     }
 
     var bodyBytes: [UInt8] { (body as? SegmentTestBody)?.bytes ?? [] }

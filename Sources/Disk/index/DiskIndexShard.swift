@@ -7,10 +7,13 @@
     private var capacity: Int
     private(set) var count = 0
 
-    private static let capacityMin = 16
+    private let capacityMin: Int
 
-    init() {
-        capacity = Self.capacityMin
+    /// - Parameter capacityMin: how many slots the table has at least.
+    init(capacityMin: Int = 16) {
+        precondition(capacityMin > 4, "a table that grows has more slots than before")
+        self.capacityMin = capacityMin
+        capacity = capacityMin
         unsafe slots = Self.allocate(capacity)
     }
 
@@ -77,7 +80,7 @@
         precondition(count > 0, "what is removed was added")
         count -= 1
         // Half of a quarter-full table is half full: far from the bound at which it grows again.
-        if capacity > Self.capacityMin, count * 4 < capacity { resize(to: max(Self.capacityMin, capacity / 2)) }
+        if capacity > capacityMin, count * 4 < capacity { resize(to: max(capacityMin, capacity / 2)) }
         return removed
     }
 

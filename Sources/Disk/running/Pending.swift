@@ -10,9 +10,11 @@ import EventLoop
 @safe final class Pending: @unchecked Sendable {  // each shard is only reached under its lock
     private let shards: [Locked<DiskIndexShard>]
 
-    init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard()) } }
+    init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard(capacityMin: Self.shardCapacityMin)) } }
 
     private static let shardCount = 16
+    /// The writer takes thousands at once, and thousands come until the next time: the tables would grow and shrink each time.
+    private static let shardCapacityMin = 512
 
     func add(_ hash: UInt64, _ id: ObjectID) {
         // Only hash and number matter here; the place is made up.

@@ -223,6 +223,9 @@ package final class DiskStore: @unchecked Sendable {
 
     private func removed(_ entry: DiskIndexEntry, _ key: [UInt8]) {
         let isLarge = entry.place.kind == .large
+        // A copy, because threads of the store free it. If they freed the keys that a worker allocated, a purge would leave the worker a
+        // million pieces to collect at once (decision 29).
+        let key = unsafe key.withUnsafeBytes { unsafe Array($0) }
         let removal = Removal(
             id: entry.id, key: key, segment: entry.place.segment, isLarge: isLarge, isInBook: true)
         _ = queue.put(.drop(removal))

@@ -221,7 +221,7 @@ struct EvictionTests {
     }
 
     @Test func `what is used makes room where nothing else can, even in another shard than the fullest`() throws {
-        let tier = MemoryTier(budget: 1_200_000, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        let tier = MemoryTier(budget: 1_150_000, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
         for name in Self.names("used", inShard: 1, of: tier).prefix(100) {
             tier.shelves.forget(try #require(tier.store(name, bytes: 1000)))
             tier.store(name, bytes: 1000)

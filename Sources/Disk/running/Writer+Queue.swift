@@ -1,4 +1,5 @@
 import EventLoop
+import Synchronization
 
 /// An object that was removed, as the drop record and the book need to know it.
 struct Removal: Sendable {
@@ -62,6 +63,8 @@ final class WriterQueue: Sendable {
         var bytesMax: Int
     }
     private let state: Locked<State>
+    /// Whether at least half of what may wait is waiting. It is written under the lock and read without it, because hits read it.
+    private let halfFull = Atomic(false)
     private let wake = CountingSemaphore()
     private let wakeBytes: Int
     private let nap: Duration
@@ -74,12 +77,19 @@ final class WriterQueue: Sendable {
     }
 
     var waitingBytes: Int { state.withLock { $0.bytes } }
-    var isHalfFull: Bool { state.withLock { $0.bytes >= $0.bytesMax / 2 } }
+    var isHalfFull: Bool { halfFull.load(ordering: .relaxed) }
+
+    private func noteLevel(_ state: State) {
+        halfFull.store(state.bytes >= state.bytesMax / 2, ordering: .relaxed)
+    }
 
     /// Another bound. What waits already stays.
     func setBound(_ bytesMax: Int) {
         precondition(bytesMax > 0, "a queue has space")
-        state.withLock { $0.bytesMax = bytesMax }
+        state.withLock { state in
+            state.bytesMax = bytesMax
+            noteLevel(state)
+        }
     }
 
     /// - Parameters:
@@ -96,6 +106,7 @@ final class WriterQueue: Sendable {
             state.bytes += bytes
             state.jobBytes += bytes
             precondition(state.bytes >= state.jobBytes, "the bytes of the jobs count against the bound")
+            noteLevel(state)
             let isEnough = isUrgent || state.jobBytes >= wakeBytes
             mustWake = state.sleep == .sleep || (state.sleep == .nap && isEnough)
             if mustWake { state.sleep = .awake }
@@ -167,6 +178,7 @@ final class WriterQueue: Sendable {
         state.withLock { state in
             state.bytes -= bytes
             precondition(bytes >= 0 && state.bytes >= state.jobBytes, "only what was taken is done")
+            noteLevel(state)
         }
     }
 

@@ -14,7 +14,7 @@ import EventLoop
 
     private static let shardCount = 16
     /// The writer takes thousands at once, and thousands come until the next time: the tables would grow and shrink each time.
-    private static let shardCapacityMin = 512
+    private static let shardCapacityMin = 256
 
     func add(_ hash: UInt64, _ id: ObjectID) {
         // Only hash and number matter here; the place is made up.

@@ -61,6 +61,27 @@ import Transaction
         }
     }
 
+    /// More than is sent in one turn of the loop: most of the answers begin in a later one.
+    @Test func `a hundred clients that ask at once get all of it, and what they ask for next`() throws {
+        let body = Self.text("a", 400_000)
+        try scenario { s in
+            s.origin.expects("GET /a").replies(200, Self.stored, body: body)
+            s.origin.expects("GET /b").replies(200, Self.stored, body: "short")
+            #expect(try s.client().get("/a").text == body)
+            #expect(try s.client().get("/b").text == "short")
+            let clients = try (1...100).map { _ in try s.client() }
+            let head = "HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n"
+            for client in clients {
+                try client.send("GET \(s.origin.url("/a")) \(head)GET \(s.origin.url("/b")) \(head)")
+            }
+            for client in clients {
+                #expect(try client.response().text == body)
+                #expect(try client.response().text == "short")
+            }
+            try s.expect(.hits, 200)
+        }
+    }
+
     /// The kernel reads the pages until the client has acknowledged them, so they must not be used again before.
     @Test func `a client that reads late gets what was sent to it, whatever was stored since`() throws {
         let first = Self.text("a", 200_000)

@@ -24,6 +24,14 @@ struct TurnBudgetTests {
         #expect(budget.isSpent(inTurn: row.turn) == row.isSpent)
     }
 
+    @Test func `hits with long bodies have a larger one`() {
+        var budget = TurnBudget()
+        budget.note(TurnBudget.hitBytesMax - 1, inTurn: 7)
+        #expect(budget.isSpent(inTurn: 7) && budget.hasRoomForHit(inTurn: 7))
+        budget.note(1, inTurn: 7)
+        #expect(!budget.hasRoomForHit(inTurn: 7) && budget.hasRoomForHit(inTurn: 8))
+    }
+
     @Test func `those that were postponed have a budget of their own`() {
         var budget = TurnBudget()
         budget.note(Self.max, inTurn: 7)

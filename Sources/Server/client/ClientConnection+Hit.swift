@@ -93,7 +93,9 @@ extension ClientConnection {
         zone.tier.touch(record)
         if !body.isResident { worker.counters.add(.hitsFromDisk) }
         let out = beginHit(record, age: age, ttl: ttl, length: length, logIn)
-        let sent = unsafe transport?.send(out.bytes, range) ?? .closed
+        // If hundreds of clients ask at once, most of their answers begin in later turns (`sendRest`).
+        let sent = unsafe worker.readers.hasRoomForHit ? transport?.send(out.bytes, range) ?? .closed : .wouldBlock
+        if case .bytes(let count) = sent { worker.readers.noteSent(count) }
         unsafe hitSent(sent, headBytes: out.count, length: length, record, request)
         return true
     }
@@ -472,6 +474,6 @@ extension ClientConnection {
             return waitForRoom()
         }
         self.delivery = delivery
-        waitForRoom()
+        if worker.readers.isTurnOver { flush() } else { waitForRoom() }
     }
 }

@@ -47,6 +47,9 @@ final class ReaderQueue {
     /// Whether clients were sent enough in this turn, and others have theirs first.
     var isTurnOver: Bool { budget.isSpent(inTurn: loop.turnNumber) }
 
+    /// Whether a hit with a long body may begin to send in this turn.
+    var hasRoomForHit: Bool { budget.hasRoomForHit(inTurn: loop.turnNumber) }
+
     func noteSent(_ bytes: Int) { budget.note(bytes, inTurn: loop.turnNumber) }
 
     /// Lets a connection go on in a later turn. Those that came first go first.
@@ -101,10 +104,16 @@ struct TurnBudget {
     /// One or two milliseconds of a processor.
     static let bytesMax = 2 << 20
 
+    /// What hits with long bodies may take of a turn that they begin in. A connection that has to wait for its next turn costs more than one that
+    /// sends at once, so the turns of a busy worker are longer.
+    static let hitBytesMax = 8 << 20
+
     private var turn: UInt64 = 0
     private var bytes = 0
 
     func isSpent(inTurn number: UInt64) -> Bool { number == turn && bytes >= TurnBudget.bytesMax }
+
+    func hasRoomForHit(inTurn number: UInt64) -> Bool { number != turn || bytes < TurnBudget.hitBytesMax }
 
     mutating func note(_ count: Int, inTurn number: UInt64) {
         if number != turn { renew(inTurn: number) }

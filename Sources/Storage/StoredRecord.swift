@@ -26,6 +26,8 @@ internal import Synchronization
     private let storedNumber = Atomic<UInt64>(0)
     /// The response was removed because it must not be served any more, and not for lack of space.
     private let revoked = Atomic<Bool>(false)
+    /// The back store can never take the response: it must not outlive this process, or it is too large.
+    private let unstorable = Atomic<Bool>(false)
     /// Uses since the response entered its queue. Saturates at 3 (S3-FIFO).
     private let uses = Atomic<UInt8>(0)
     private let hitCount = Atomic<UInt32>(0)
@@ -83,6 +85,8 @@ extension StoredRecord {
     }
 
     final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
+    final var isUnstorable: Bool { unstorable.load(ordering: .relaxed) }
+    final func markUnstorable() { unstorable.store(true, ordering: .relaxed) }
     final func revoke() { revoked.store(true, ordering: .sequentiallyConsistent) }
 
     /// The share of one response in the tables: a slot at the lowest load, the list of variants, and a part of the ghost queue.

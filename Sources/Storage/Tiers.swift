@@ -64,7 +64,7 @@ package final class Tiers: Sendable {
     /// New responses come first: what is in memory already waits until the back store has caught up.
     @inline(never)
     private func offer(_ record: StoredRecord, to backStore: any BackStore) {
-        if !backStore.isBehind { persist(record) }
+        if !record.isUnstorable, !backStore.isBehind { persist(record) }
     }
 
     /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.
@@ -160,8 +160,9 @@ extension Tiers {
     /// back store refuses is offered again when it is used (`touch`). The back store counts its refusals.
     package func persist(_ record: StoredRecord) {
         guard let backStore, backStore.isOn, record.storedID == nil, !record.isRevoked,
-            record.body.state == .complete, record.body.isResident, var form = format?.form(record)
+            record.body.state == .complete, record.body.isResident
         else { return }
+        guard var form = format?.form(record) else { return record.markUnstorable() }
         let id = backStore.nextID()
         // Two threads may serve the response at once. The one that sets the number writes it.
         guard record.takeStoredID(id) else { return }
@@ -172,6 +173,7 @@ extension Tiers {
             outcome = write(record, id, form, to: backStore)
         }
         if outcome != .accepted { record.storedID = nil }
+        if outcome == .tooLarge { record.markUnstorable() }
         // A thread that removed the response meanwhile may not have seen the number.
         if record.isRevoked { backStore.remove(id, record.key, record.keyBytes) }
     }

@@ -137,8 +137,20 @@ struct TiersTests {
     @Test func `what must not outlive the process is not offered when it is used`() throws {
         try with(.disk) { room in
             let record = try room.store("a", "en|1|session")
+            #expect(record.isUnstorable)
             room.tiers.touch(record)
             #expect(record.storedID == nil)
+        }
+    }
+
+    @Test func `what is too large for the disk is offered once`() throws {
+        try with(.disk) { room in
+            let long = String(repeating: "x", count: 3 << 20)
+            let record = try room.store("a", "en|\(long)")
+            #expect(record.storedID == nil && record.isUnstorable)
+            let ids = room.backStore.newestID.rawValue
+            room.tiers.touch(record)
+            #expect(room.backStore.newestID.rawValue == ids)
         }
     }
 

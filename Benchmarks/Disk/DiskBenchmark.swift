@@ -97,21 +97,21 @@ struct DiskBenchmark {
 
 /// A body that many objects share.
 private final class Constant: BodyBytes, Sendable {
-    let length: Int
+    let byteCount: Int
     private let bytes: [UInt8]
 
     init(length: Int) {
-        self.length = length
+        byteCount = length
         bytes = [UInt8](repeating: 0x62, count: max(1, length))
     }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        guard offset < length, limit > 0, !vectors.isEmpty else { return 0 }
+        guard offset < byteCount, limit > 0, !vectors.isEmpty else { return 0 }
         // The array lives as long as this object, and is never written to.
         unsafe bytes.withUnsafeBytes {
             unsafe vectors[0] = iovec(
                 iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress! + offset),
-                iov_len: min(limit, length - offset))
+                iov_len: min(limit, byteCount - offset))
         }
         return 1
     }

@@ -106,7 +106,7 @@ package final class DiskBackStore: BackStore {
                 PackedObject(
                     id: ObjectID(response.id), hash: response.key.folded, key: response.keyBytes,
                     attributes: ObjectAttributes(response.form.attributes), head: response.form.head,
-                    body: BytesOfBody(body))))
+                    body: body)))
     }
 
     package func makeBlocks(
@@ -168,7 +168,7 @@ private final class DiskBlocks: BodyBlocks {
     var waitingBytes: Int { object.waitingBytes }
 
     func write(block: Int, of body: Body, then: @escaping @Sendable (Bool) -> Void) {
-        object.write(block: block, from: BytesOfBody(body), at: block * Body.blockBytes, then: then)
+        object.write(block: block, from: body, at: block * Body.blockBytes, then: then)
     }
 
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead {
@@ -191,15 +191,7 @@ extension FileRange {
     }
 }
 
-/// Gives the writer of the disk store the bytes of a body. `length` is the expected length, even if the body is still growing.
-private final class BytesOfBody: BodyBytes {
-    private let body: Body
-
-    init(_ body: Body) { self.body = body }
-
-    var length: Int { body.expectedLength ?? body.length }
-
-    func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        unsafe body.vectors(from: offset, limit: limit, into: vectors)
-    }
+/// The writer of the disk store takes the bytes of a body from where they are.
+extension Body: BodyBytes {
+    package var byteCount: Int { expectedLength ?? length }
 }

@@ -404,11 +404,11 @@ private final class WriteWindow: Sendable {
 
 /// Bytes from an archive, in memory of their own: pointers into an array must not be kept.
 @safe private final class ArchivedBytes: BodyBytes, @unchecked Sendable {  // never changed
-    let length: Int
+    let byteCount: Int
     private let bytes: UnsafeMutableRawBufferPointer
 
     init(_ source: [UInt8]) {
-        length = source.count
+        byteCount = source.count
         unsafe bytes = .allocate(byteCount: max(1, source.count), alignment: 16)
         unsafe source.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
     }
@@ -416,8 +416,8 @@ private final class WriteWindow: Sendable {
     deinit { unsafe bytes.deallocate() }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        precondition(offset >= 0 && offset <= length, "the range begins within the body")
-        let count = min(limit, length - offset)
+        precondition(offset >= 0 && offset <= byteCount, "the range begins within the body")
+        let count = min(limit, byteCount - offset)
         guard count > 0, !vectors.isEmpty else { return 0 }
         unsafe vectors[0] = iovec(iov_base: bytes.baseAddress.map { unsafe $0 + offset }, iov_len: count)
         return 1

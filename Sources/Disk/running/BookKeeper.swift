@@ -134,7 +134,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         precondition(end == nil || touched != nil, "the end of a segment comes with the segment to synchronize")
         guard !changes.isEmpty || touched != nil else { return }
         let isFull = state.withLock { state in
-            // No copy of each, which would count all its references.
+            // Appending copies each change and counts its references, so the first list is taken as it is.
             if state.batch.changes.isEmpty { state.batch.changes = changes } else { state.batch.changes += changes }
             state.batch.renewed += renewed
             if let touched {
@@ -371,7 +371,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
 
     private func commitChangesAndEnds() throws(BookError) {
         let count = retained.changes.count
-        // They are added where the changes are and taken away again, because a copy would count all references of each change.
+        // They are appended in place and removed again: a copy of the list would count all references of each change.
         for (number, end) in retained.ends { retained.changes.append(.segment(number, end)) }
         defer { retained.changes.removeLast(retained.changes.count - count) }
         guard !retained.changes.isEmpty else { return }

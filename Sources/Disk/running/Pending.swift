@@ -13,7 +13,8 @@ import EventLoop
     init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard(capacityMin: Self.shardCapacityMin)) } }
 
     private static let shardCount = 16
-    /// The writer takes thousands at once, and thousands come until the next time: the tables would grow and shrink each time.
+    /// The writer takes thousands of objects at once, and thousands more come before its next turn: smaller tables would grow and shrink with
+    /// each turn.
     private static let shardCapacityMin = 256
 
     func add(_ hash: UInt64, _ id: ObjectID) {

@@ -78,8 +78,8 @@ struct MovedRecord: Sendable {
     /// The bytes it will take.
     var recordLength: UInt64 {
         let headPart = RecordCodec.headPartLength(
-            kind: .packed, key: key, attributes: attributes, head: head, bodyLength: body.length)
+            kind: .packed, key: key, attributes: attributes, head: head, bodyLength: body.byteCount)
         // A head part that is too long cannot occur: renewed heads are held to the same limit before they are stored.
-        return UInt64(headPart ?? RecordHeader.headPartBytesMax) + padded(UInt64(body.length), to: 16)
+        return UInt64(headPart ?? RecordHeader.headPartBytesMax) + padded(UInt64(body.byteCount), to: 16)
     }
 }

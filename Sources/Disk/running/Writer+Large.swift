@@ -239,8 +239,8 @@ extension Writer {
 extension BodyBytes {
     /// A copy of all bytes.
     var allBytes: [UInt8] {
-        unsafe [UInt8](unsafeUninitializedCapacity: length) { room, initialized in
-            unsafe forEachVector(from: 0, length: length) { vector in
+        unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { room, initialized in
+            unsafe forEachVector(from: 0, length: byteCount) { vector in
                 unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[initialized...])
                     .copyMemory(from: UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len))
                 unsafe initialized += vector.iov_len

@@ -3,7 +3,7 @@ import Glibc
 extension BodyBytes {
     /// Calls `call` with vectors for the range, in order.
     func forEachVector(from offset: Int, length: Int, _ call: (iovec) -> Void) {
-        precondition(offset >= 0 && length >= 0 && offset + length <= self.length, "the range lies within the body")
+        precondition(offset >= 0 && length >= 0 && offset + length <= byteCount, "the range lies within the body")
         unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 64) { vectors in
             unsafe vectors.initialize(repeating: iovec())
             var at = offset
@@ -32,6 +32,8 @@ extension BodyBytes {
 
     /// The CRC-32C of each block.
     package func blockChecksums() -> [UInt32] {
-        stride(from: 0, to: length, by: blockBytes).map { checksum(from: $0, length: min(blockBytes, length - $0)) }
+        stride(from: 0, to: byteCount, by: blockBytes).map {
+            checksum(from: $0, length: min(blockBytes, byteCount - $0))
+        }
     }
 }

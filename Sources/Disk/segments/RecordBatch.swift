@@ -51,7 +51,7 @@ package struct RecordBatch: Sendable {
     package mutating func add(_ object: PackedObject) throws(RecordError) -> Place {
         precondition(end % 16 == 0, "a record begins at a multiple of 16")
         let from = bytes.count
-        let length = object.body.length
+        let length = object.body.byteCount
         try RecordCodec.append(
             packed: object.id, key: object.key, attributes: object.attributes, head: object.head,
             checksums: object.body.blockChecksums(), bodyLength: length, in: identity, at: end, to: &bytes)
@@ -112,7 +112,7 @@ package struct RecordBatch: Sendable {
                     let start = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress! + range.lowerBound)
                     unsafe vectors.append(iovec(iov_base: start, iov_len: range.count))
                 case .body(let body):
-                    unsafe body.forEachVector(from: 0, length: body.length) { unsafe vectors.append($0) }
+                    unsafe body.forEachVector(from: 0, length: body.byteCount) { unsafe vectors.append($0) }
                 }
             }
             precondition(

@@ -156,7 +156,7 @@ package final class DiskStore: @unchecked Sendable {
     /// is written.
     package func store(_ object: PackedObject) -> StoreOutcome {
         guard parts.health.isOn else { return .off }
-        guard object.body.length <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
+        guard object.body.byteCount <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
             return .tooLarge
         }
         let storageClass = object.attributes.storageClass
@@ -179,9 +179,9 @@ package final class DiskStore: @unchecked Sendable {
         guard
             let head = RecordCodec.headPartLength(
                 kind: .packed, key: object.key, attributes: attributes, head: object.head,
-                bodyLength: object.body.length)
+                bodyLength: object.body.byteCount)
         else { return nil }
-        let length = UInt64(head) + padded(UInt64(object.body.length), to: 16)
+        let length = UInt64(head) + padded(UInt64(object.body.byteCount), to: 16)
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
         return length <= segmentBytes - UInt64(SegmentFile.headerBytes) ? length : nil
     }

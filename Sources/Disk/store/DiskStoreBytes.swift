@@ -11,12 +11,12 @@ import Glibc
     }
     deinit { unsafe room.deallocate() }
 
-    var length: Int { unsafe room.count }
+    var byteCount: Int { unsafe room.count }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        precondition(offset >= 0 && offset <= length, "the range begins within the body")
+        precondition(offset >= 0 && offset <= byteCount, "the range begins within the body")
         guard limit > 0, vectors.count > 0, let start = unsafe room.baseAddress else { return 0 }
-        unsafe vectors[0] = iovec(iov_base: start + offset, iov_len: min(limit, length - offset))
+        unsafe vectors[0] = iovec(iov_base: start + offset, iov_len: min(limit, byteCount - offset))
         return 1
     }
 }

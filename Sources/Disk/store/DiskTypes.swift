@@ -99,7 +99,8 @@ package struct BookEntry: Sendable, Equatable {
 
 /// The bytes of a body in memory, which never change: what a store writes from.
 package protocol BodyBytes: AnyObject, Sendable {
-    var length: Int { get }
+    /// The length of the whole body, even if some of it is still missing.
+    var byteCount: Int { get }
     /// Fills `vectors` with at most `limit` bytes from `offset` on and returns how many vectors it used. They are valid while this
     /// object is held.
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int

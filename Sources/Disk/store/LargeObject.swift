@@ -127,7 +127,7 @@ package final class LargeObject: @unchecked Sendable {
     package func write(block: Int, from source: any BodyBytes, at offset: Int, then: @escaping @Sendable (Bool) -> Void)
     {
         let bytes = byteCount(ofBlock: block, from: source, at: offset)
-        precondition(offset >= 0 && offset + bytes <= source.length, "the source has the whole block")
+        precondition(offset >= 0 && offset + bytes <= source.byteCount, "the source has the whole block")
         let isWanted = state.withLock { state in
             if !state.hasFailed { state.waitingBytes += bytes }
             return !state.hasFailed
@@ -235,7 +235,7 @@ package final class LargeObject: @unchecked Sendable {
 
     /// Of an object that grows, the last block ends with its source.
     func byteCount(ofBlock block: Int, from source: any BodyBytes, at offset: Int) -> Int {
-        let end = length ?? block * blockBytes + source.length - offset
+        let end = length ?? block * blockBytes + source.byteCount - offset
         precondition(block >= 0 && block * blockBytes < end, "the object has this block")
         return min(blockBytes, end - block * blockBytes)
     }

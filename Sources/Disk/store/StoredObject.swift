@@ -1,6 +1,6 @@
 import EventLoop
 
-/// An object to be stored in one record. It goes through queues and lists on its way: as a reference, of which each copy counts one.
+/// An object to be stored in one record. It is a class because queues and lists copy it: a copy counts one reference instead of five.
 package final class PackedObject: Sendable {
     package let id: ObjectID
     package let hash: UInt64

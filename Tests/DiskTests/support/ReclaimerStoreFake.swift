@@ -183,7 +183,7 @@ final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what i
             var drops: [DroppedObject] = []
             for record in records {
                 let bytes = record.recordLength
-                var head = Self.head(record.id, record.attributes.storageClass, UInt64(record.body.length))
+                var head = Self.head(record.id, record.attributes.storageClass, UInt64(record.body.byteCount))
                 head.attributes = record.attributes
                 let place = append(.object(head), bytes, &state)
                 room -= bytes
@@ -308,8 +308,8 @@ final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what i
 
 /// Has a length, and no bytes.
 private final class FakeBody: BodyBytes {
-    let length: Int
-    init(length: Int) { self.length = length }
+    let byteCount: Int
+    init(length: Int) { byteCount = length }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
         preconditionFailure("a fake body is not written")

@@ -67,11 +67,11 @@ final class SegmentTestRoom {
 
     deinit { unsafe storage.deallocate() }
 
-    var length: Int { bytes.count }
+    var byteCount: Int { bytes.count }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
         var at = offset
-        let end = min(offset + limit, length)
+        let end = min(offset + limit, byteCount)
         var count = 0
         while at < end, count < vectors.count {
             let piece = min(pieceBytes - at % pieceBytes, end - at)

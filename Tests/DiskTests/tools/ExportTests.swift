@@ -151,7 +151,7 @@ final class ExportRoom {
 
 @safe private final class Bytes: BodyBytes, @unchecked Sendable {
     private let bytes: UnsafeMutableRawBufferPointer
-    var length: Int { unsafe bytes.count }
+    var byteCount: Int { unsafe bytes.count }
 
     init(_ source: [UInt8]) {
         unsafe bytes = .allocate(byteCount: source.count, alignment: 16)
@@ -161,8 +161,8 @@ final class ExportRoom {
     deinit { unsafe bytes.deallocate() }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        guard length > offset else { return 0 }
-        unsafe vectors[0] = iovec(iov_base: bytes.baseAddress! + offset, iov_len: min(limit, length - offset))
+        guard byteCount > offset else { return 0 }
+        unsafe vectors[0] = iovec(iov_base: bytes.baseAddress! + offset, iov_len: min(limit, byteCount - offset))
         return 1
     }
 }

@@ -61,10 +61,14 @@ package final class Tiers: Sendable {
         memory.touch(record)
     }
 
-    /// New responses come first: what is in memory already waits until the back store has caught up.
+    /// New responses come first: what is in memory already waits until the back store has caught up. A response that memory evicted meanwhile is
+    /// not offered: a newer one may be on the back store, which would take this one, written later, for the newest.
     @inline(never)
     private func offer(_ record: StoredRecord, to backStore: any BackStore) {
-        if !record.isUnstorable, !backStore.isBehind { persist(record) }
+        guard !record.isUnstorable, !backStore.isBehind, variants(of: record).contains(where: { $0 === record }) else {
+            return
+        }
+        persist(record)
     }
 
     /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.

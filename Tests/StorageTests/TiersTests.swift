@@ -143,6 +143,23 @@ struct TiersTests {
         }
     }
 
+    @Test(arguments: Engine.allCases) func `what memory has evicted is not offered: a newer response may be stored`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
+            let old = try room.record("a", "en|1")
+            #expect(room.tiers.insert(old))
+            room.tiers.setBudget(1)
+            #expect(room.tiers.memory.find("a", under: storageKey("a")).isEmpty && !old.isRevoked)
+            room.tiers.setBudget(64 << 20)
+            try room.store("a", "en|2")
+            room.tiers.touch(old)
+            #expect(old.storedID == nil && room.backStore.flush())
+            room.leaveToBackStore()
+            #expect(room.heads("a") == ["en|2"])
+        }
+    }
+
     @Test func `what is too large for the disk is offered once`() throws {
         try with(.disk) { room in
             let long = String(repeating: "x", count: 3 << 20)

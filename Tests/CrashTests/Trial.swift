@@ -148,7 +148,7 @@ final class Trial {
             isDone.wait()
         }
         load.expectEnd()
-        refusedMax = refusals(larder)
+        refusedMax = try refusals(larder)
         let now = ContinuousClock.now
         larder.program.signal(signal)
         guard let status = larder.program.end(within: 20) else {
@@ -166,7 +166,9 @@ final class Trial {
     }
 
     /// Responses that the disk has refused in this life.
-    private func refusals(_ larder: Larder) -> Int { Watch.sample(larder)?.refusedBusy ?? .max }
+    private func refusals(_ larder: Larder) throws -> Int {
+        isMemoryOnly ? 0 : try eventually("the figures of the disk") { Watch.sample(larder) }.refusedBusy
+    }
 
     /// What is promised for the next life.
     private func afterEnd(committed: ContinuousClock.Instant?, _ last: Watch.Sample?) {
@@ -291,7 +293,7 @@ final class Trial {
         }
         if !isMemoryOnly { try watch.waitUntilCommitted() }
         load.expectEnd()
-        refusedMax = refusals(larder)
+        refusedMax = try refusals(larder)
         let now = ContinuousClock.now
         larder.program.signal(SIGKILL)
         guard larder.program.end(within: 20) != nil else { throw Failure(description: "SIGKILL did not kill") }

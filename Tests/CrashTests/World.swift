@@ -5,7 +5,8 @@ import EventLoop
 /// What the proxy promises, and so what is judged:
 /// - A purge that was acknowledged is for ever: nothing older is served, whatever happens.
 /// - An invalidation by a `POST` (RFC 9111 §4.4) holds at once; a kill may undo it while it was not committed.
-/// - What a client was given from the store was in it; where that was committed before a kill it is there afterwards.
+/// - What a client was given from the store was in it; where that was committed before a kill it is there afterwards,
+///   unless the disk refused it because too much waited.
 final class World: Sendable {
     static let resourceCountMax = 4000
 

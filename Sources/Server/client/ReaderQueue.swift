@@ -12,9 +12,7 @@ final class ReaderQueue {
     /// An empty array whose capacity is used for connections that are added while others send.
     @exclusivity(unchecked) private var spare: [ConnectionID] = []
     private var turns = 0
-    /// Those that go on in a later turn of the loop, from `postponedStart` on.
-    private var postponed: [ConnectionID] = []
-    private var postponedStart = 0
+    private var postponed = PostponedReaders()
     private var budget = TurnBudget()
     private var isFlushing = false
     private let loop: EventLoop
@@ -54,29 +52,17 @@ final class ReaderQueue {
 
     /// Lets a connection go on in a later turn. Those that came first go first.
     func postpone(_ id: ConnectionID) {
-        postponed.append(id)
-        if postponed.count - postponedStart == 1 { loop.afterTurn { [unowned self] in resume() } }
+        if postponed.add(id) { resumeAfterTurn() }
     }
+
+    private func resumeAfterTurn() { loop.afterTurn { [unowned self] in resume() } }
 
     /// Lets those go on that wait for longest, until a budget of their own is spent: what is ready in each turn cannot hold them up.
     private func resume() {
         budget.renew(inTurn: loop.turnNumber)
-        let end = postponed.count
-        while postponedStart < end, !isTurnOver {
-            let id = postponed[postponedStart]
-            postponedStart += 1
-            clients[id]?.goOn()
-        }
-        if postponedStart == postponed.count {
-            postponed.removeAll(keepingCapacity: true)
-            postponedStart = 0
-        } else {
-            if postponedStart >= 1024 {
-                postponed.removeFirst(postponedStart)
-                postponedStart = 0
-            }
-            loop.afterTurn { [unowned self] in resume() }
-        }
+        postponed.beginTurn()
+        while !isTurnOver, let id = postponed.next() { clients[id]?.goOn() }
+        if postponed.endTurn() { resumeAfterTurn() }
     }
 
     // MARK: turns of writers
@@ -96,6 +82,49 @@ final class ReaderQueue {
         } while unsafe !waiting.isEmpty
         isFlushing = false
     }
+}
+
+/// The connections that go on in a later turn of the loop, those that came first first. They go on once in each turn, however often they are postponed
+/// again meanwhile.
+struct PostponedReaders {
+    private var ids: [ConnectionID] = []
+    /// Of those in `ids`, the first that has not gone on.
+    private var start = 0
+    /// One past the last that goes on in this turn.
+    private var end = 0
+    private var isTurnDue = false
+
+    /// Returns whether a turn has to be arranged. False if one is due, or under way: `endTurn` says then whether another one follows.
+    mutating func add(_ id: ConnectionID) -> Bool {
+        ids.append(id)
+        defer { isTurnDue = true }
+        return !isTurnDue
+    }
+
+    mutating func beginTurn() {
+        precondition(isTurnDue, "turns are arranged")
+        end = ids.count
+    }
+
+    /// The next one that goes on in this turn. Nil if there are none left: what was added meanwhile waits for the next turn.
+    mutating func next() -> ConnectionID? {
+        guard start < end else { return nil }
+        defer { start += 1 }
+        return ids[start]
+    }
+
+    /// Returns whether another turn has to be arranged.
+    mutating func endTurn() -> Bool {
+        if start == ids.count || start >= PostponedReaders.goneMax {
+            ids.removeFirst(start)
+            start = 0
+        }
+        isTurnDue = !ids.isEmpty
+        return isTurnDue
+    }
+
+    /// How many that have gone on are kept, so that not each turn moves all that wait.
+    private static let goneMax = 1024
 }
 
 /// How many bytes the clients of a worker are sent in one turn of its loop. Without a bound, a hit would wait until hundreds of clients that read a long

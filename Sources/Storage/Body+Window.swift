@@ -39,7 +39,7 @@ extension Body {
         }
         if windowed.load(ordering: .relaxed) { freeReadPages() }
         // The body that goes on with these bytes may wait for those who still read them here.
-        if let next = continuation?.body, next.isWindowed { next.freeReadPages() }
+        if state == .moved, let next = continuation?.body, next.isWindowed { next.freeReadPages() }
     }
 
     /// Removes the response from the cache and makes the body a window. The writer calls this.
@@ -87,12 +87,12 @@ extension Body {
         case .blocks(let large): if !windowed.load(ordering: .relaxed) { return awaitWriting(large, wake) }
         case .memory, .whole: break
         }
+        // Registered before the earlier readers are looked at: one that leaves meanwhile takes the wake.
+        locked { makeAudience().waitForRoom(wake) }
         let others = earlierReaders
         let due = locked {
-            let audience = makeAudience()
-            audience.waitForRoom(wake)
             defer { dismissIdleAudience() }
-            return audience.takeRoomWake(length: published.load(ordering: .relaxed), others: others)
+            return audience?.takeRoomWake(length: published.load(ordering: .relaxed), others: others)
         }
         due?()
     }

@@ -84,6 +84,12 @@ extension StoredRecord {
         storedNumber.compareExchange(expected: 0, desired: id.rawValue, ordering: .sequentiallyConsistent).exchanged
     }
 
+    /// Takes the number away, if it is this one. Returns whether it was.
+    @discardableResult
+    final func giveUpStoredID(_ id: StoredID) -> Bool {
+        storedNumber.compareExchange(expected: id.rawValue, desired: 0, ordering: .sequentiallyConsistent).exchanged
+    }
+
     final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
     final var isUnstorable: Bool { unstorable.load(ordering: .relaxed) }
     final func markUnstorable() { unstorable.store(true, ordering: .relaxed) }

@@ -90,11 +90,22 @@ package final class Tiers: Sendable {
 
     /// Does the same as `replace`, but the back store keeps the head that it has: the new one says the same in another form.
     package func replaceInMemory(_ old: StoredRecord, with new: StoredRecord) -> Bool {
-        new.storedID = old.storedID
+        let known = old.storedID
+        new.storedID = known
         guard memory.replace(old, with: new) else { return false }
-        // Between these two lines another thread may have written the old response and given it a number.
-        if let id = old.storedID, new.storedID != id, !new.takeStoredID(id) { removeFromBackStore(old) }
+        keepNumber(known, of: old, for: new)
         return true
+    }
+
+    /// Settles with a thread that writes the old response at this moment (`persist`) which of the two is on the back store under its number. That thread may
+    /// have set the number since it was read, and takes it back if the back store refuses the response.
+    private func keepNumber(_ known: StoredID?, of old: StoredRecord, for new: StoredRecord) {
+        guard let backStore, let id = known ?? old.storedID else { return }
+        // False: the new one is being written under a number of its own.
+        let isTaken = known != nil || new.takeStoredID(id)
+        // Asked last. The other thread takes the number from the old response first, and then looks who else has it.
+        if isTaken, old.storedID == id { return }
+        if !isTaken || new.giveUpStoredID(id) { backStore.remove(id, old.key, old.keyBytes) }
     }
 
     package func remove(_ record: StoredRecord) {
@@ -176,10 +187,17 @@ extension Tiers {
             form.attributes.retention = .permanent
             outcome = write(record, id, form, to: backStore)
         }
-        if outcome != .accepted { record.storedID = nil }
         if outcome == .tooLarge { record.markUnstorable() }
-        // A thread that removed the response meanwhile may not have seen the number.
-        if record.isRevoked { backStore.remove(id, record.key, record.keyBytes) }
+        guard outcome != .accepted || record.isRevoked else { return }
+        // Another response may have taken its place, and its number with it (`keepNumber`).
+        record.giveUpStoredID(id)
+        let heir = variants(of: record).first { $0.storedID == id }
+        if outcome != .accepted {
+            heir?.giveUpStoredID(id)
+        } else if heir == nil {
+            // It was removed meanwhile, by a thread that may not have seen the number.
+            backStore.remove(id, record.key, record.keyBytes)
+        }
     }
 
     /// Whether this was called for the key before, among the latest keys. With `admission: second-hit`, a body that is too large to

@@ -72,6 +72,28 @@ struct TierRaceTests {
         }
     }
 
+    @Test func `a response that gets a new head while another thread writes it is on the back store afterwards, once`() throws {
+        try with { tiers, disk in
+            let records = try (0..<Self.rounds).map { try record("renewed-\($0)", tiers) }
+            let heirs = records.map { TestRecord($0.name, body: $0.body) }
+            for record in records { #expect(tiers.insert(record)) }
+            inStep(
+                Self.rounds, { round in tiers.persist(records[round]) },
+                { round in
+                    if tiers.replaceInMemory(records[round], with: heirs[round]) { tiers.persist(heirs[round]) }
+                })
+            #expect(disk.flush())
+            let places = heirs.map { heir in
+                if case .found(let places) = disk.find(heir.key) { return places.count }
+                return 0
+            }
+            #expect(places.count { $0 == 0 } == 0, "of \(Self.rounds) are lost")
+            #expect(places.count { $0 > 1 } == 0, "of \(Self.rounds) stand there twice")
+            let wrong = heirs.filter { heir in heir.storedID.map { !disk.contains($0, heir.key) } ?? true }
+            #expect(wrong.isEmpty, "\(wrong.count) of \(Self.rounds) have a number that the disk does not know")
+        }
+    }
+
     /// Two threads that begin each round together.
     private func inStep(
         _ rounds: Int, _ first: @escaping @Sendable (Int) -> Void, _ second: @escaping @Sendable (Int) -> Void

@@ -296,11 +296,11 @@ extension Body {
 }
 
 extension Body {
-    /// Makes a large body from what the back store has of it. Returns nil if the budget has no room for the object.
-    convenience init?(_ stored: any BodyBlocks, shelves: Shelves) {
+    /// Makes a large body from what the back store has of it.
+    convenience init(_ stored: any BodyBlocks, shelves: Shelves) {
         guard let length = stored.length else { preconditionFailure("a stored response has a length") }
         self.init(expectedLength: length, isSparse: true, lengthMax: length, shelves: shelves)
-        guard chargeObject() else { return nil }
+        chargeObjectAnyway()
         attach(LargeCopy(stored))
         let map = BlockMap(extents: stored.extents)
         precondition(map.prefix <= length, "no block lies behind the end")

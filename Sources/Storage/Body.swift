@@ -144,7 +144,7 @@ internal import Synchronization
         return true
     }
 
-    /// Charges this object without asking whether there is room.
+    /// Charges this object, beyond the budget if there is no room. Nothing is evicted for it now.
     func chargeObjectAnyway() {
         precondition(objectBytes == 0, "an object is charged once")
         objectBytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())

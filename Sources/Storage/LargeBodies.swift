@@ -8,9 +8,9 @@ final class LargeBodies: @unchecked Sendable {
     func add(_ body: Body, _ id: StoredID) { lock.withLock(0) { put(body, id) } }
 
     /// Returns the body in use, or the one that `make` makes.
-    func body(_ id: StoredID, make: () throws(BackStoreReadError) -> Body?) throws(BackStoreReadError) -> Body? {
+    func body(_ id: StoredID, make: () throws(BackStoreReadError) -> Body) throws(BackStoreReadError) -> Body {
         if let known = lock.withLock(0, { bodies[id]?.body }) { return known }
-        guard let made = try make() else { return nil }
+        let made = try make()
         return lock.withLock(0) {
             // If two threads open the body at once, both use the first.
             if let known = bodies[id]?.body { return known }

@@ -28,7 +28,8 @@ extension Shelves {
 
     /// - Parameter isValid: called under the lock. If it returns false, the response is not stored.
     func adopt(_ record: StoredRecord, isValid: () -> Bool) -> Bool {
-        guard chargeOnce(record) else { return false }
+        // What is in memory may be of transfers under way, none of which can be evicted: what the back store has is served all the same.
+        chargeAnyway(record)
         record.body.home = record.key
         return change(shardIndex(record.key)) { shard, doomed in
             isValid() && shard.adopt(record, variantsMax: variantsPerKeyMax, into: &doomed)
@@ -94,6 +95,13 @@ extension Shelves {
         guard charge(bytes) else { return false }
         record.charge = bytes
         return true
+    }
+
+    /// Charges the response beyond the budget where nothing can be evicted for it. The next charge evicts it.
+    private func chargeAnyway(_ record: StoredRecord) {
+        guard !chargeOnce(record) else { return }
+        record.charge = record.footprint
+        overdraw(record.charge)
     }
 }
 

@@ -45,7 +45,7 @@ extension Tiers {
     ) throws(BackStoreReadError) -> Bool {
         let known = unsafe copy.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }
         if known.contains(where: { $0.storedID == copy.id }) { return false }
-        guard let body = try body(of: copy, key, on: backStore) else { return false }
+        let body = try body(of: copy, key, on: backStore)
         guard let record = format?.record(key, copy, body) else {
             // This version cannot decode the head.
             backStore.remove(copy.id, key, copy.keyBytes)
@@ -58,11 +58,12 @@ extension Tiers {
 
     private func body(
         of copy: StoredCopy, _ key: StorageKey, on backStore: any BackStore
-    ) throws(BackStoreReadError) -> Body? {
+    ) throws(BackStoreReadError) -> Body {
         switch copy.place.form {
         case .whole:
             let body = Body(WholeCopy(copy, key, on: backStore), shelves: memory.shelves)
-            return body.chargeObject() ? body : nil
+            body.chargeObjectAnyway()
+            return body
         case .blocks:
             return try largeBodies.body(copy.id) { () throws(BackStoreReadError) in
                 Body(try backStore.openBlocks(at: copy.place, key), shelves: memory.shelves)

@@ -160,6 +160,25 @@ struct TiersTests {
         }
     }
 
+    @Test(arguments: Engine.allCases) func `what the back store has is served while transfers under way take all memory`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
+            try room.store("small", "en|1")
+            try room.store("large", "en|1", bytes: 3 << 20)
+            room.leaveToBackStore()
+            room.tiers.setBudget(1 << 20)
+            let growing = try #require(room.tiers.makeBody(expectedLength: 900_000))
+            #expect(growing.append(pattern(0..<800_000)) == .appended)
+            var others: [Body] = []
+            while let other = room.tiers.makeBody(expectedLength: nil) { others.append(other) }
+            #expect(room.heads("small") == ["en|1"] && room.heads("large") == ["en|1"])
+            let record = try #require(room.records("small").first)
+            #expect(record.body.load(waits: true) == .done && record.body.bytes() == pattern(0..<100))
+            for body in others + [growing] { body.fail() }
+        }
+    }
+
     @Test func `what is too large for the disk is offered once`() throws {
         try with(.disk) { room in
             let long = String(repeating: "x", count: 3 << 20)

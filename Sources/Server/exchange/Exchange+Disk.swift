@@ -24,6 +24,7 @@ extension Exchange {
             }
             lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
+                if records.isEmpty, lookUp.isFromDisk { askDiskAgain() }
                 let step = loadHeads()
                 lookUp.isFromDisk = step == .loaded || step == .waiting
                 switch step {
@@ -150,10 +151,15 @@ extension Exchange {
     private func bodyIsRead(_ record: StoredResponse, _ result: BackStoreRead) -> DiskStep {
         guard result != .done else { return .nothing }
         request.tier.removeUnreadable(record, after: result)
-        lookUp.diskAttempts += 1
-        // The reclaimer may have moved the response: search the back store again, which knows its new place.
-        lookUp.hasAskedDisk = lookUp.diskAttempts > Exchange.diskAttemptsMax
+        // The reclaimer may have moved the response: the back store knows its new place.
+        askDiskAgain()
         return .loaded
+    }
+
+    /// Has the back store searched again: what it found has left memory before it could be used.
+    private func askDiskAgain() {
+        lookUp.diskAttempts += 1
+        lookUp.hasAskedDisk = lookUp.diskAttempts > Exchange.diskAttemptsMax
     }
 
     /// Whether the body of a stored response is at hand. For a response that `lookUpStored` did not load: one that was validated, or

@@ -24,8 +24,9 @@ import Glibc
     private var wallOfTurn: timespec?
     private var microsecondsOfTurn: Int64?
 
-    /// Grows by one with each turn.
-    package private(set) var turnNumber: UInt64 = 0
+    /// Grows by one with each turn. Reading and setting it calls nothing: the unchecked access is exclusive.
+    package var turnNumber: UInt64 { unsafe uncheckedTurnNumber }
+    @exclusivity(unchecked) private var uncheckedTurnNumber: UInt64 = 0
 
     package init() throws(EventLoopError) {
         inbox = try Inbox()
@@ -79,7 +80,7 @@ import Glibc
 
     private func turn() {
         forgetClocks()
-        turnNumber &+= 1
+        unsafe uncheckedTurnNumber &+= 1
         // Do not wait if there is work from before the first turn.
         let flags = EVLOOP_ONCE | (endOfTurn.isEmpty ? 0 : EVLOOP_NONBLOCK)
         let status = unsafe event_base_loop(base, flags)

@@ -24,7 +24,8 @@ extension Exchange {
             }
             lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
-                if records.isEmpty, lookUp.isFromDisk { askDiskAgain() }
+                // What came from the disk may have been evicted again, if it is not of another variant.
+                if lookUp.isFromDisk { askDiskAgain() }
                 let step = loadHeads()
                 lookUp.isFromDisk = step == .loaded || step == .waiting
                 switch step {

@@ -63,10 +63,16 @@ final class Load: Sendable {
                 world.fault(
                     "\(question.summary) broke off: \(error.reason), after \(error.part?.body.count ?? -1) bytes; "
                         + "fields \(error.part?.fields ?? [:]); the origin's last "
-                        + "\(origin.asks(question.resource.number).suffix(5).map(\.description))")
+                        + "\(origin.asks(question.resource.number).suffix(5).map(\.description))"
+                        + (error.reason == .timedOut ? "; under way \(transfers)" : ""))
             }
             throw error
         }
+    }
+
+    /// What the proxy has under way, which shows what a client that got nothing was waiting for.
+    private var transfers: String {
+        (try? larder.admin("GET", "/transfers")).map { String(decoding: $0.body, as: UTF8.self) } ?? "is not known"
     }
 
     private func judge(_ answer: Answer, to question: Question, _ versionMin: Int) {

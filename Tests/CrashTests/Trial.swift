@@ -29,10 +29,14 @@ final class Trial {
     private var takenMax = 0.0
     /// This store was.
     private var isDamaged = false
+    /// Removals may stand in no segment of this store any more, but in its book alone.
+    private var isForgetful = false
     /// The next one for a download that is cut.
     private var nextDownload = 2000
 
     private let isVerbose = ProcessInfo.processInfo.environment["LARDER_CRASH_VERBOSE"] == "1"
+
+    private let memoryMiB = ProcessInfo.processInfo.environment["LARDER_CRASH_MEMORY"].flatMap { Int($0) }
 
     private static let roundsPerStore = 5
     private static let threads = 4
@@ -48,9 +52,6 @@ final class Trial {
         origin = try Origin(world)
         directory = try makeTemporaryDirectory("larder-crash")
         order = Larder.Order(directory: directory)
-        if let memory = ProcessInfo.processInfo.environment["LARDER_CRASH_MEMORY"].flatMap({ Int($0) }) {
-            order.memoryMiB = memory
-        }
         _ = Noise.bytes
     }
 
@@ -103,7 +104,7 @@ final class Trial {
             case 4, 5: .duringDownload
             default: .kill
             }
-        note("round \(number): store \(store), \(end)")
+        note("round \(number): store \(store), \(order.memoryMiB) MiB of memory, \(end)")
         if end == .duringStart || end == .twice { try killDuringStart(count: end == .twice ? 2 : 1) }
         let larder = try Larder(order)
         try verify(larder)
@@ -122,8 +123,11 @@ final class Trial {
     private func openStore() {
         store += 1
         isDamaged = false
+        isForgetful = false
         isRoomy = !dice.oneIn(3)
         resourceCount = isRoomy ? 200 : 500
+        // With 4 MiB, transfers under way and what waits for the disk often take all memory.
+        order.memoryMiB = memoryMiB ?? (dice.oneIn(3) ? 4 : 8)
         if !isMemoryOnly {
             order.disk = Larder.Order.Disk(path: "\(directory)/store-\(store)", sizeMiB: isRoomy ? 200 : 64)
         }
@@ -201,7 +205,9 @@ final class Trial {
         damages += 1
         isDamaged = true
         expected = [:]
-        world.damaged(isForgetful: damage.isForgetful)
+        // A book that is damaged later is made from the segments again.
+        isForgetful = isForgetful || damage.isForgetful
+        world.damaged(isForgetful: isForgetful)
     }
 
     // MARK: after the start

@@ -28,7 +28,6 @@ extension Shelves {
 
     /// - Parameter isValid: called under the lock. If it returns false, the response is not stored.
     func adopt(_ record: StoredRecord, isValid: () -> Bool) -> Bool {
-        // What is in memory may be of transfers under way, none of which can be evicted: what the back store has is served all the same.
         chargeAnyway(record)
         record.body.home = record.key
         return change(shardIndex(record.key)) { shard, doomed in
@@ -97,8 +96,9 @@ extension Shelves {
         return true
     }
 
-    /// Charges the response beyond the budget where nothing can be evicted for it. The next charge evicts it.
-    private func chargeAnyway(_ record: StoredRecord) {
+    /// Charges a response that the back store has, beyond the budget where nothing can be evicted for it: memory may hold nothing but bodies of transfers
+    /// under way, and the response is served all the same. The next charge evicts it.
+    func chargeAnyway(_ record: StoredRecord) {
         guard !chargeOnce(record) else { return }
         record.charge = record.footprint
         overdraw(record.charge)

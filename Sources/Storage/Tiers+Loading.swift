@@ -22,13 +22,14 @@ extension Tiers {
         case .loading: return .notReady
         case .found(let found): places = found
         }
-        var result = Loading.nothing
+        // All are made, and charged, before the first of them can be evicted for another.
+        var copies: [(copy: StoredCopy, record: StoredRecord)] = []
         for place in places {
             do throws(BackStoreReadError) {
                 let copy = try backStore.readHead(place, waits: waits)
                 // The response has another key with the same hash.
                 guard copy.keyBytes == keyBytes else { continue }
-                if try adopt(copy, key, from: backStore) { result = .loaded }
+                if let record = try record(of: copy, key, from: backStore) { copies.append((copy, record)) }
             } catch {
                 switch error {
                 case .wouldBlock: return .wouldBlock
@@ -37,23 +38,31 @@ extension Tiers {
                 }
             }
         }
+        var result = Loading.nothing
+        for (copy, record) in copies {
+            // The condition is evaluated under the lock of the shard: a thread that removes the response later finds it in memory.
+            if memory.shelves.adopt(record, isValid: { backStore.contains(copy.id, key, at: copy.place) }) {
+                result = .loaded
+            }
+        }
         return result
     }
 
-    private func adopt(
-        _ copy: StoredCopy, _ key: StorageKey, from backStore: any BackStore
-    ) throws(BackStoreReadError) -> Bool {
+    /// Nil if memory has the response already, or if its head cannot be decoded.
+    private func record(
+        of copy: StoredCopy, _ key: StorageKey, from backStore: any BackStore
+    ) throws(BackStoreReadError) -> StoredRecord? {
         let known = unsafe copy.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }
-        if known.contains(where: { $0.storedID == copy.id }) { return false }
+        if known.contains(where: { $0.storedID == copy.id }) { return nil }
         let body = try body(of: copy, key, on: backStore)
         guard let record = format?.record(key, copy, body) else {
             // This version cannot decode the head.
             backStore.remove(copy.id, key, copy.keyBytes)
-            return false
+            return nil
         }
         record.storedID = copy.id
-        // The condition is evaluated under the lock of the shard: a thread that removes the response later finds it in memory.
-        return memory.shelves.adopt(record) { backStore.contains(copy.id, key, at: copy.place) }
+        memory.shelves.chargeAnyway(record)
+        return record
     }
 
     private func body(

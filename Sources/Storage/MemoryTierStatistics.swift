@@ -19,7 +19,8 @@ package struct MemoryTierStatistics: Equatable, Sendable {
     package var evictedBytes = 0
     /// How often the budget had no space.
     package var refused = 0
-    /// Pages that bodies took beyond the budget, because their transfer would have broken off otherwise.
+    /// How often something was taken beyond the budget: a page of a body whose transfer would have broken off otherwise, or a response that the back
+    /// store had.
     package var overdrawn = 0
 
     package init() {}

@@ -105,7 +105,10 @@ package final class Tiers: Sendable {
         let isTaken = known != nil || new.takeStoredID(id)
         // Asked last. The other thread takes the number from the old response first, and then looks who else has it.
         if isTaken, old.storedID == id { return }
-        if !isTaken || new.giveUpStoredID(id) { backStore.remove(id, old.key, old.keyBytes) }
+        if !isTaken { return backStore.remove(id, old.key, old.keyBytes) }
+        guard new.giveUpStoredID(id) else { return }
+        backStore.remove(id, old.key, old.keyBytes)
+        persist(new)
     }
 
     package func remove(_ record: StoredRecord) {
@@ -171,10 +174,11 @@ package final class Tiers: Sendable {
 // MARK: To the back store
 
 extension Tiers {
-    /// Queues a complete response for the back store, unless it is there already or must not outlive this process. A response that the
-    /// back store refuses is offered again when it is used (`touch`). The back store counts its refusals.
+    /// Queues a complete response for the back store, unless it is there already or must not outlive this process. If a response with a renewed head
+    /// has replaced it, that one is queued. A response that the back store refuses is offered again when it is used (`touch`). The back
+    /// store counts its refusals.
     package func persist(_ record: StoredRecord) {
-        guard let backStore, backStore.isOn, record.storedID == nil, !record.isRevoked,
+        guard let backStore, backStore.isOn, let record = current(record), record.storedID == nil,
             record.body.state == .complete, record.body.isResident
         else { return }
         guard var form = format?.form(record) else { return record.markUnstorable() }
@@ -195,9 +199,15 @@ extension Tiers {
         if outcome != .accepted {
             heir?.giveUpStoredID(id)
         } else if heir == nil {
-            // It was removed meanwhile, by a thread that may not have seen the number.
+            // It was removed or replaced meanwhile, by a thread that may not have seen the number.
             backStore.remove(id, record.key, record.keyBytes)
+            persist(record)
         }
+    }
+
+    /// The response, or the one that took its place with the same body. Nil if it was removed.
+    private func current(_ record: StoredRecord) -> StoredRecord? {
+        record.isRevoked ? variants(of: record).first { $0.body === record.body } : record
     }
 
     /// Whether this was called for the key before, among the latest keys. With `admission: second-hit`, a body that is too large to

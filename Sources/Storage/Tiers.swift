@@ -195,12 +195,13 @@ extension Tiers {
         guard outcome != .accepted || record.isRevoked else { return }
         // Another response may have taken its place, and its number with it (`keepNumber`).
         record.giveUpStoredID(id)
-        let heir = variants(of: record).first { $0.storedID == id }
+        let holders = variants(of: record).filter { $0.storedID == id }
         if outcome != .accepted {
-            heir?.giveUpStoredID(id)
-        } else if heir == nil {
-            // It was removed or replaced meanwhile, by a thread that may not have seen the number.
+            for holder in holders { holder.giveUpStoredID(id) }
+        } else if !holders.contains(where: { $0.body === record.body }) {
+            // It was removed or replaced meanwhile, by a thread that may not have seen the number. Another one may have read it from the back store.
             backStore.remove(id, record.key, record.keyBytes)
+            for holder in holders { memory.remove(holder) }
             persist(record)
         }
     }

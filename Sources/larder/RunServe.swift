@@ -58,6 +58,8 @@ func runServe(
         control.sayReady()
         control.run()
         admin.close()
+        // All is closed and on the disk. The system takes the memory back at once; to free millions of stored responses one by one takes up to a minute.
+        unsafe keptUntilExit = proxy
         return ExitStatus.done
     } catch let fault as ProvisioningFault {
         console.error("larder: \(reading.problem(fault))")
@@ -76,6 +78,9 @@ func runServe(
         return ExitStatus.failed
     }
 }
+
+/// Set once, by the only thread that is left.
+private nonisolated(unsafe) var keptUntilExit: Proxy?
 
 /// Where journals of jobs are tried to be kept, in this order.
 private func learningDirectories(_ configuration: Configuration) -> [String] {

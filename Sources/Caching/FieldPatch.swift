@@ -27,7 +27,12 @@ func patched(_ stored: Fields, of response: CachedResponse?, by update: Fields) 
         // Its lists may name stored fields.
         if line.name == .cacheControl { return nil }
         changed.insert(line.name)
-        for offset in 0..<new.count { bytes[old.lowerBound + offset] = update.bytes[new.lowerBound + offset] }
+        unsafe bytes.withUnsafeMutableBytes { target in
+            unsafe update.bytes.withUnsafeBytes { source in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: target[old])
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[new]))
+            }
+        }
     }
     return FreshenedFields(
         fields: changed.bits == 0 ? stored : Fields(bytes: bytes, section: stored.section), changed: changed)

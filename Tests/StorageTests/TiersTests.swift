@@ -160,9 +160,8 @@ struct TiersTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func `what the back store has is served while transfers under way take all memory`(
-        _ engine: Engine
-    ) throws {
+    @Test(arguments: Engine.allCases)
+    func `what the back store has is served while transfers under way take all memory`(_ engine: Engine) throws {
         try with(engine) { room in
             for language in ["en", "de", "fr"] { try room.store("small", "\(language)|1") }
             try room.store("large", "en|1", bytes: 3 << 20)

@@ -14,10 +14,13 @@ struct ReleaseIndexScenarios {
         ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: seconds))
     }
 
+    /// When the young version was released: the same in all indexes, however long a test takes.
+    private static let releaseTime = time(-3600)
+
     /// - Parameter padding: how many bytes of text it has in addition.
     private static func index(young: Bool = true, padding: Int = 0) -> String {
         let versions = #""1.0.0": { "x": 1.50 }\#(young ? #", "2.0.0": {}"# : "")"#
-        let times = #""1.0.0": "2020-01-01T00:00:00.000Z"\#(young ? #", "2.0.0": "\#(time(-3600))""# : "")"#
+        let times = #""1.0.0": "2020-01-01T00:00:00.000Z"\#(young ? #", "2.0.0": "\#(releaseTime)""# : "")"#
         return
             #"{ "dist-tags": { "latest": "\#(young ? 2 : 1).0.0" }, "versions": { \#(versions) }, "time": { \#(times) }, "#
             + #""readme": "\#(String(repeating: "r", count: padding))" }"#

@@ -26,9 +26,11 @@ extension Shelves {
         }
     }
 
+    /// Stores a response unless memory has one that replaces it. Returns false, too, if the budget has no room for a response that was not charged before
+    /// (`chargeAnyway`).
     /// - Parameter isValid: called under the lock. If it returns false, the response is not stored.
     func adopt(_ record: StoredRecord, isValid: () -> Bool) -> Bool {
-        chargeAnyway(record)
+        guard chargeOnce(record) else { return false }
         record.body.home = record.key
         return change(shardIndex(record.key)) { shard, doomed in
             isValid() && shard.adopt(record, variantsMax: variantsPerKeyMax, into: &doomed)

@@ -22,7 +22,7 @@ extension Tiers {
         case .loading: return .notReady
         case .found(let found): places = found
         }
-        // All are made, and charged, before the first of them can be evicted for another.
+        // All variants are made and charged before the first is stored: charging for one could evict another.
         var copies: [(copy: StoredCopy, record: StoredRecord)] = []
         for place in places {
             do throws(BackStoreReadError) {
@@ -154,7 +154,7 @@ extension Tiers {
                 case .done: break
                 case .gone: isMoved = true
                 case .wouldBlock:
-                    // Meanwhile the older response is not served, because memory has the new one.
+                    // Meanwhile the older response is not served, as long as memory has the new one.
                     if backStore.perform({ [self] in
                         removeOlder(than: record, through: newest, on: backStore, waits: true)
                     }) {

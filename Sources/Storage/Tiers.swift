@@ -97,8 +97,8 @@ package final class Tiers: Sendable {
         return true
     }
 
-    /// Settles with a thread that writes the old response at this moment (`persist`) which of the two is on the back store under its number. That thread may
-    /// have set the number since it was read, and takes it back if the back store refuses the response.
+    /// Decides which of the two responses has the number on the back store, if another thread is writing the old one at this moment (`persist`). That thread
+    /// may have set the number after `known` was read, and takes it back if the back store refuses the response.
     private func keepNumber(_ known: StoredID?, of old: StoredRecord, for new: StoredRecord) {
         guard let backStore, let id = known ?? old.storedID else { return }
         // False: the new one is being written under a number of its own.

@@ -58,7 +58,7 @@ func runServe(
         control.sayReady()
         control.run()
         admin.close()
-        // All is closed and on the disk. The system takes the memory back at once; to free millions of stored responses one by one takes up to a minute.
+        // Everything is closed and on the disk. Freeing millions of stored responses takes up to a minute; the system takes their memory back at once.
         unsafe keptUntilExit = proxy
         return ExitStatus.done
     } catch let fault as ProvisioningFault {
@@ -79,7 +79,7 @@ func runServe(
     }
 }
 
-/// Set once, by the only thread that is left.
+/// The proxy, which is not freed before the process ends. Set once, by the only thread that is left.
 private nonisolated(unsafe) var keptUntilExit: Proxy?
 
 /// Where journals of jobs are tried to be kept, in this order.

@@ -6,8 +6,8 @@ import Testing
 /// The proof that the store survives anything: the real program is killed at random moments under load, started again in the same
 /// directory, and every byte that it serves afterwards is verified.
 ///
-/// LARDER_CRASH_ROUNDS=200 for more rounds, LARDER_CRASH_SEED=n for the same again, LARDER_CRASH_KEEP=1 to look at what
-/// is left after a failure.
+/// LARDER_CRASH_ROUNDS=200 for more rounds, LARDER_CRASH_SEED=n for the same again, LARDER_CRASH_MEMORY=n for n MiB of memory
+/// in each life, LARDER_CRASH_KEEP=1 to look at what is left after a failure.
 @Suite("Killed at any moment", .serialized)
 struct CrashTests {
     static let rounds = ProcessInfo.processInfo.environment["LARDER_CRASH_ROUNDS"].flatMap { Int($0) } ?? 20

@@ -24,7 +24,7 @@ extension Exchange {
             }
             lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
-                // What came from the disk may have been evicted again, if it is not of another variant.
+                // Either no variant from the disk suits, or the one that does was evicted before this look-up.
                 if lookUp.isFromDisk { askDiskAgain() }
                 let step = loadHeads()
                 lookUp.isFromDisk = step == .loaded || step == .waiting

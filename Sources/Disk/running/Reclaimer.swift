@@ -168,8 +168,8 @@ final class Reclaimer: Sendable {
             try carry(&drops)
             precondition(drops.isEmpty, "a victim is emptied with its drop records written")
         } catch {
-            // The file stays, and so do the records of the evicted objects. Write as many of their drop records as possible.
-            try carry(&drops)
+            // The file stays, and so do the records of the evicted objects: their drop records are written when there is space.
+            if !drops.isEmpty { store.owe(drops) }
             throw error
         }
     }

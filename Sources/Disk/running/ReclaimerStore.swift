@@ -24,6 +24,9 @@ protocol ReclaimerStore: AnyObject, Sendable {
     /// Has drop records written, like `move`.
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool
 
+    /// Has drop records written as soon as there is space. Nobody waits for it.
+    func owe(_ drops: [DroppedObject])
+
     /// Takes a record out of index, ledger and book if it is still at that place. The reclaimer has the drop record written itself
     /// (`carry`).
     func evict(_ head: StoredHead)

@@ -16,6 +16,8 @@ enum WriterJob: Sendable {
     /// `length` is what the record takes in its file.
     case object(PackedObject, length: UInt64)
     case drop(Removal)
+    /// Drop records that the reclaimer could not have written at once.
+    case owe([DroppedObject])
     case renew(ObjectID, hash: UInt64, key: [UInt8], ObjectAttributes, head: [UInt8], serial: UInt64)
     case makeLarge(LargeObject)
     case block(LargeObject, Int, any BodyBytes, offset: Int, then: @Sendable (Bool) -> Void)

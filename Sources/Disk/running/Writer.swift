@@ -32,6 +32,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// Bytes that the ledger granted for the batch: always exactly the bytes of the records in it.
     private var claimed: UInt64 = 0
     private var removals: [Removal] = []
+    /// Drop records that could not be written. Each batch tries them again.
+    private var owed = OwedDrops()
     /// Blocks that are written to one large object and not yet entered into its table.
     var blocks = BlockRun()
     /// Waiting for space did not help. No job waits again until a claim is granted.
@@ -54,6 +56,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         case publish(PackedObject, Place)
         case moved(MovedRecord, Place)
         case dropped([Removal])
+        /// Drop records in the batch that nobody waits for.
+        case noted(ArraySlice<DroppedObject>)
         case renew(ObjectID, hash: UInt64, key: [UInt8], ObjectAttributes, head: [UInt8], serial: UInt64)
         case change(BookChange)
     }
@@ -98,14 +102,17 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         isEnding = true
         performDeferred()
         precondition(deferred.isEmpty, "no job is deferred once nothing can free space")
-        if !queue.isAbandoned { finishSegment() }
+        if !queue.isAbandoned {
+            finishSegment()
+            settleOwedDrops()
+        }
         for job in queue.finish() { fail(job) }
     }
 
     /// The job will not be performed: tell whoever waits for it.
     private func fail(_ job: WriterJob) {
         switch job {
-        case .object, .drop, .renew, .lostBlock, .abandonLarge: break
+        case .object, .drop, .owe, .renew, .lostBlock, .abandonLarge: break
         case .makeLarge(let object): object.fail()
         case .block(_, _, _, _, let then), .finishLarge(_, _, let then): then(false)
         case .call(let call): call()
@@ -124,6 +131,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         switch job {
         case .object(let object, let length): write(object, length)
         case .drop(let removal): removals.append(removal)
+        case .owe(let drops): owed.add(drops)
         case .renew(let id, let hash, let key, let attributes, let head, let serial):
             steps.append(.renew(id, hash: hash, key: key, attributes, head: head, serial: serial))
         case .makeLarge(let object): make(object)
@@ -239,7 +247,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         case .block(let object, _, _, _, _), .finishLarge(let object, _, _), .lostBlock(let object):
             return deferredIDs.contains(object.id)
         case .call: return true
-        case .drop, .abandonLarge, .move, .carry: return false
+        case .drop, .owe, .abandonLarge, .move, .carry: return false
         }
     }
 
@@ -380,36 +388,47 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         }
     }
 
-    /// Adds drop records for the pending removals. If the store is off or has no space for them, only the book remembers the
-    /// removals: an index that is rebuilt from the segments would then find those objects again.
+    /// Adds drop records for the pending removals, and for earlier ones that are still owed. Whatever there is no space for is owed until
+    /// a later batch; until it is written, only the book remembers that the object was removed.
     private func addDrops() {
-        guard !removals.isEmpty else { return }
-        let removed = removals
-        removals = []
-        // This comes first: the book learns of the removals even if no drop record can be written.
-        steps.append(.dropped(removed))
-        guard parts.health.isOn else { return }
-        let drops = removed.map { DroppedObject(id: $0.id, segment: $0.segment) }
-        _ = addDropRecords(drops)
+        guard !removals.isEmpty || !owed.isEmpty else { return }
+        var drops = owed.take()
+        if !removals.isEmpty {
+            drops += removals.map { DroppedObject(id: $0.id, segment: $0.segment) }
+            // This comes first: the book learns of the removals even if no drop record can be written.
+            steps.append(.dropped(removals))
+            removals = []
+        }
+        let rest = parts.health.isOn ? addDropRecords(drops) : drops[...]
+        owed.add(rest)
+        if rest.count < drops.count { steps.append(.noted(drops.dropLast(rest.count))) }
     }
 
-    /// Collects drop records. Returns false if there is no space for all of them.
-    private func addDropRecords(_ drops: [DroppedObject]) -> Bool {
+    /// Writes what is still owed before the writer ends. The next process does not know of it. If there is no space, the files of
+    /// victims are deleted first.
+    private func settleOwedDrops() {
+        guard !owed.isEmpty else { return }
+        if !keeper.commitNow() { return }
+        finishSegment()
+    }
+
+    /// Collects drop records. Returns those for which there is no space.
+    private func addDropRecords(_ drops: [DroppedObject]) -> ArraySlice<DroppedObject> {
         var rest = drops[...]
         while !rest.isEmpty {
             let part = Array(rest.prefix(Self.dropsMax))
             precondition(part.count <= RecordCodec.dropsMax, "one record holds these drops")
             let bytes = UInt64(RecordHeader.byteCount + part.count * DroppedObject.byteCount)
-            guard parts.ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return false }
+            guard parts.ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return rest }
             guard ensureActiveSegmentForDrops() else {
                 parts.ledger.withLock { $0.unclaim(bytes) }
-                return false
+                return rest
             }
             claimed += bytes
             batch.add(drops: part, storedAt: DiskStoreParts.wallClock)
             rest = rest.dropFirst(part.count)
         }
-        return true
+        return rest
     }
 
     private static let dropsMax = 4096
@@ -425,6 +444,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         case .publish(let object, let place): publish(object, place, &changes)
         case .moved(let record, let place): moved(record, place, &changes)
         case .dropped(let removals): drop(removals, &changes)
+        case .noted: break
         case .change(let change): changes.append(change)
         case .renew(let id, let hash, let key, let attributes, let head, let serial):
             // A later renewal has a job of its own in the queue. If none waits, it was merged or the object is gone.
@@ -436,7 +456,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         }
     }
 
-    /// Takes back one step of a batch that could not be written. Removals and renewals still go into the book.
+    /// Takes back one step of a batch that could not be written. Removals and renewals still go into the book, and drop records are owed.
     private func undo(_ step: Step) {
         switch step {
         case .publish(let object, let place): refuse(object, place.recordLength)
@@ -445,6 +465,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             var changes: [BookChange] = []
             drop(removals, &changes)
             keeper.record(changes)
+        case .noted(let drops): owed.add(drops)
         case .change(let change): keeper.record([change])
         case .renew:
             var changes: [BookChange] = []
@@ -587,7 +608,7 @@ extension Writer {
         precondition(!drops.isEmpty && room > 0, "the reclaimer has claimed space for its drop records")
         writeBatch()
         parts.ledger.withLock { $0.unclaim(room) }
-        let isAdded = parts.health.isOn && addDropRecords(drops)
+        let isAdded = parts.health.isOn && addDropRecords(drops).isEmpty
         return flushed() && isAdded
     }
 }

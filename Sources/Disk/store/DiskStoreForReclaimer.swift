@@ -73,6 +73,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
         wait { done in .carry(drops, room: room, done: done) } ?? false
     }
 
+    func owe(_ drops: [DroppedObject]) { _ = queue.put(.owe(drops)) }
+
     // From here on nobody finds the object, and the next commit takes it out of the book. The caller writes its drop record, which
     // matters if the book is lost before the file is deleted.
     func evict(_ head: StoredHead) {

@@ -234,6 +234,21 @@ struct ReclaimerTests {
         #expect(Self.live(store) == Set(ids))
     }
 
+    @Test func `if a file cannot be emptied to the end, drop records for what was evicted from it are written later`()
+        throws
+    {
+        let store = ReclaimerStoreFake(Self.limits)
+        let evicted = try (0..<3).map { _ in try #require(store.store(100_000)) }
+        let pinned = try #require(store.store(100_000, .pinned))
+        store.closeActive()
+        let number = try #require(Self.number(of: pinned, store))
+        store.state.withLock { $0.movesLeft = 0 }
+        Self.press(store)
+        #expect(Self.reclaimer(store).turn() == .failed)
+        #expect(store.state.withLock { $0.evicted } == evicted)
+        #expect(store.state.withLock { $0.owed } == evicted.map { DroppedObject(id: $0, segment: number) })
+    }
+
     @Test func `a large object that was used becomes young, and is evicted if it is not used again`() throws {
         let store = ReclaimerStoreFake(Self.limits)
         let used = try #require(store.storeLarge(2 << 20, useMark: 1))

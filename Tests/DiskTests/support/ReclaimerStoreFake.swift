@@ -26,6 +26,8 @@ final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what i
         var waitingForCommit: [UInt32] = []
         var evicted: [ObjectID] = []
         var damaged: [ObjectID] = []
+        /// What `owe` was given.
+        var owed: [DroppedObject] = []
         var movedBytes: UInt64 = 0
         var storedBytes: UInt64 = 0
         var usedMax: UInt64 = 0
@@ -216,6 +218,15 @@ final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what i
         state.withLock { state in
             _ = append(.drops(drops), room, &state)
             return true
+        }
+    }
+
+    func owe(_ drops: [DroppedObject]) {
+        state.withLock { state in
+            state.owed += drops
+            let bytes = UInt64(RecordHeader.byteCount + drops.count * DroppedObject.byteCount)
+            guard ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return }
+            _ = append(.drops(drops), bytes, &state)
         }
     }
 

@@ -4,7 +4,7 @@ extension Fields {
     /// The fields without the `Set-Cookie` lines of the cookies that are not stored. Names are compared as they are: case matters
     /// (RFC 6265 §5.3).
     package func withoutCookies(of particulars: HandlingParticulars?) -> Fields {
-        guard let names = particulars?.droppedCookies, !names.isEmpty, contains(.setCookie) else { return self }
+        guard contains(.setCookie), let names = particulars?.droppedCookies, !names.isEmpty else { return self }
         return dropping { $0.name == .setCookie && names.contains(Array(cookieName(value(of: $0)))) }
     }
 }

@@ -13,7 +13,7 @@ package func storedFields(
 ) -> Fields {
     let fields = fields.withoutCookies(of: particulars)
     // Most responses name no field that is not to be stored, and their directives need not be copied.
-    if !response.hasFieldLists, !fields.contains(.connection) { return fields.dropping { isNeverStored($0.name) } }
+    if !response.hasFieldLists, fields.present.isDisjoint(with: neverStored) { return fields }
     return storedFields(of: fields, under: response.directives)
 }
 
@@ -40,10 +40,9 @@ func droppingListed(_ fields: Fields) -> Fields {
     return fields.dropping { line in names.contains { equalsIgnoringCase(fields.name(of: line), $0) } }
 }
 
-func isNeverStored(_ name: FieldName) -> Bool {
-    switch name {
-    case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade, .http2Settings: true
-    case .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization: true
-    default: false
-    }
-}
+func isNeverStored(_ name: FieldName) -> Bool { neverStored.contains(name) }
+
+private let neverStored: FieldNameSet = [
+    .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade, .http2Settings,
+    .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization,
+]

@@ -99,11 +99,9 @@ private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredRea
     return directives.isPrivate ? .isPrivate : nil
 }
 
-/// Why a stored response must not stay, given the fields of a 304 or of the response to a HEAD (§4.3.4): the origin withdraws the
-/// permission to store it. Returns nil if it may stay.
-package func objectionToKeeping(_ fields: Fields, handling: CacheHandling) -> NotStoredReason? {
-    objectionOfOrigin(HeededDirectives(fields, handling).directives)
-}
+/// Why a stored response must not stay that a 304 or the response to a HEAD has renewed (§4.3.4): the origin withdraws the permission to
+/// store it. Returns nil if it may stay.
+package func objectionToKeeping(_ renewed: CachedResponse) -> NotStoredReason? { objectionOfOrigin(renewed.directives) }
 
 /// §3, last rule: something says that the response may be reused. If Larder does not know the status, that must be explicit.
 private func isCacheable(_ response: CachedResponse) -> Bool {

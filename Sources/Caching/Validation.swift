@@ -5,10 +5,12 @@ package import Message
 /// They replace the client's own conditional fields, which Larder evaluates after the validation. Empty if the response has no validator;
 /// the request is then sent without a condition.
 package func conditionalFields(for stored: CachedResponse) -> [(FieldName, [UInt8])] {
-    var fields: [(FieldName, [UInt8])] = []
-    if let eTag = stored.eTag { fields.append((.ifNoneMatch, eTag.wire)) }
-    if stored.lastModified != nil { fields.append((.ifModifiedSince, stored.lastModifiedBytes)) }
-    return fields
+    guard let eTag = stored.eTag else {
+        return stored.lastModified == nil ? [] : [(.ifModifiedSince, stored.lastModifiedBytes)]
+    }
+    // In one piece: an array that grows is allocated twice.
+    guard stored.lastModified != nil else { return [(.ifNoneMatch, eTag.wire)] }
+    return [(.ifNoneMatch, eTag.wire), (.ifModifiedSince, stored.lastModifiedBytes)]
 }
 
 /// The same if none of several stored responses matches the request (§4.3.1): the origin may say that one of them does after all. Contains
@@ -28,6 +30,8 @@ package let replacedByConditionalFields: FieldNameSet = [
 ///
 /// A 304 without any validator answers for the one response whose validators were sent; deployed origins do so.
 package func selects(_ notModified: Fields, _ stored: CachedResponse, received: WallTime) -> Bool {
+    // Nearly always the tag comes back as it was sent, and need not be parsed.
+    if let tag = stored.eTag, let value = notModified.first(.eTag), tag.isWritten(value) { return true }
     if let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }) {
         guard let storedTag = stored.eTag else { return false }
         return eTag.isWeak ? eTag.weakMatches(storedTag) : eTag.opaque == storedTag.opaque && !storedTag.isWeak

@@ -35,7 +35,8 @@ package enum ForwardedHead {
 
     /// The fields that are forwarded.
     package static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
-        fields.dropping { !isEndToEnd($0, of: fields, options) }
+        let filter = Filter(options)
+        return fields.dropping { !filter.keeps($0, of: fields, options) }
     }
 
     /// The trailer fields that are forwarded (RFC 9110 §6.5.1): none that frames, routes or authenticates, and none that Larder itself acts
@@ -77,22 +78,21 @@ package enum ForwardedHead {
         }
     }
 
-    /// The end-to-end fields of a response, with `Via`, and with `Date` if the origin sent none.
-    package static func responseFields(
-        _ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime
-    )
-        -> Fields
-    {
-        let filter = Filter(options)
-        var result = fields.copy(dropping: { !filter.keeps($0, of: fields, options) }, roomForLines: 2, bytes: 96)
+    /// The end-to-end fields of a response, with `Date` if the origin sent none. What goes on to a client has a `Via` behind them (`via`).
+    package static func responseFields(_ fields: Fields, _ options: ConnectionOptions, now: WallTime) -> Fields {
+        var result = endToEnd(fields, options)
         if !result.contains(.date) {
             var date: [UInt8] = []
             appendHTTPDate(now, to: &date)
             result.append(.date, date)
         }
-        result.append(.via, literal: minorVersion == 0 ? "1.0 larder" : "1.1 larder")
         return result
     }
+
+    /// What Larder adds to `Via` (RFC 9110 §7.6.3).
+    ///
+    /// - Parameter minorVersion: that of the message that was received.
+    package static func via(minorVersion: UInt8) -> StaticString { minorVersion == 0 ? "1.0 larder" : "1.1 larder" }
 
     /// `isEndToEnd` for all lines of one head: what is the same for each of them is looked up once.
     private struct Filter {

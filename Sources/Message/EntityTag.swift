@@ -29,6 +29,14 @@ package struct EntityTag: Sendable, Equatable {
     /// Weak comparison (RFC 9110 §8.8.3.2): the opaque tags are equal. For If-None-Match.
     package func weakMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 
+    /// Whether the value of a field is this entity tag, as `wire` has it.
+    package func isWritten(_ value: ArraySlice<UInt8>) -> Bool {
+        let prefix = isWeak ? 2 : 0
+        guard value.count == prefix + opaque.count else { return false }
+        if isWeak, value[value.startIndex] != 0x57 || value[value.startIndex + 1] != 0x2F { return false }
+        return areEqual(value.span, prefix..<value.count, opaque.span, 0..<opaque.count)
+    }
+
     /// The entity tag as it is sent.
     package var wire: [UInt8] { isWeak ? [0x57, 0x2F] + opaque : opaque }
 }

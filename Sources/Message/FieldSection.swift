@@ -131,6 +131,12 @@ package struct Fields: Sendable, Equatable {
 
     package mutating func append(_ name: FieldName, _ value: String) { append(name, Array(value.utf8)[...]) }
 
+    package func appending(_ name: FieldName, literal value: StaticString) -> Fields {
+        var result = self
+        result.append(name, literal: value)
+        return result
+    }
+
     package mutating func append(_ name: FieldName, literal value: StaticString) {
         precondition(name != .other, "a field that Larder does not know is appended by its spelling")
         let text = name.text
@@ -179,16 +185,6 @@ package struct Fields: Sendable, Equatable {
         bytes.append("\r\n")
     }
 
-    /// The fields without the lines for which `isDropped` is true, with bytes of their own and room for more, so that what is appended does
-    /// not move them.
-    @inlinable
-    package func copy(dropping isDropped: (FieldLine) -> Bool, roomForLines lines: Int, bytes room: Int) -> Fields {
-        var kept = FieldSection()
-        kept.lines.reserveCapacity(section.lines.count + lines)
-        for line in section.lines where !isDropped(line) { kept.append(line) }
-        return Fields(bytes: Array(room: bytes.count + room) { $0.append(bytes) }, section: kept)
-    }
-
     /// Appends the lines for which `isKept` is true, in order and in their own spelling.
     ///
     /// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
@@ -212,18 +208,29 @@ package struct Fields: Sendable, Equatable {
     ///   - start: where `appendLines` began to append all lines but those of `other`.
     ///   - other: the name of the lines that are elsewhere in the head.
     ///   - place: where they are.
-    package func moved(to head: [UInt8], from start: Int, but other: FieldName, at place: FieldLine) -> Fields {
+    ///   - added: a line that only the head has.
+    package func moved(
+        to head: [UInt8], from start: Int, but other: FieldName, at place: FieldLine, adding added: FieldLine? = nil
+    ) -> Fields {
         var position = UInt32(start)
         var moved = FieldSection()
         moved.present = section.present
-        moved.lines = section.lines.map { line in
-            if line.name == other { return place }
-            let distance = position &- line.nameStart
-            defer { position = line.valueEnd &+ distance &+ 2 }
-            return FieldLine(
-                name: line.name, nameStart: position, nameEnd: line.nameEnd &+ distance,
-                valueStart: line.valueStart &+ distance, valueEnd: line.valueEnd &+ distance)
+        moved.lines.append(addingCapacity: section.lines.count + (added == nil ? 0 : 1)) { lines in
+            for line in section.lines {
+                if line.name == other {
+                    lines.append(place)
+                    continue
+                }
+                let distance = position &- line.nameStart
+                lines.append(
+                    FieldLine(
+                        name: line.name, nameStart: position, nameEnd: line.nameEnd &+ distance,
+                        valueStart: line.valueStart &+ distance, valueEnd: line.valueEnd &+ distance))
+                position = line.valueEnd &+ distance &+ 2
+            }
+            if let added { lines.append(added) }
         }
+        if let added { moved.present.insert(added.name) }
         precondition(Int(position) <= head.count, "the head has all lines")
         return Fields(bytes: head, section: moved)
     }
@@ -240,10 +247,16 @@ package struct Fields: Sendable, Equatable {
         // Usually all lines are kept, and nothing is copied.
         guard let first = section.lines.firstIndex(where: isDropped) else { return self }
         var kept = FieldSection()
+        var present = FieldNameSet(bits: 0)
         // Room for one more, because a line is often added.
-        kept.lines.reserveCapacity(section.lines.count + 1)
-        for line in section.lines[..<first] { kept.append(line) }
-        for line in section.lines[(first + 1)...] where !isDropped(line) { kept.append(line) }
+        kept.lines.append(addingCapacity: section.lines.count + 1) { lines in
+            for index in section.lines.indices where index < first || index > first && !isDropped(section.lines[index])
+            {
+                lines.append(section.lines[index])
+                present.insert(section.lines[index].name)
+            }
+        }
+        kept.present = present
         return Fields(bytes: bytes, section: kept)
     }
 }

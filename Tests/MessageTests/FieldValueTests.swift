@@ -46,6 +46,18 @@ struct EntityTagTests {
     ])
     func `is no entity tag`(_ value: String) { #expect(EntityTag(parsing: value.utf8) == nil) }
 
+    @Test func `is written in one way`() throws {
+        let texts = ["\"1\"", "W/\"1\"", "\"2\"", "\"W/1\"", "\"\"", "W/\"\""]
+        for text in texts {
+            let tag = try #require(EntityTag(parsing: text.utf8))
+            #expect(tag.wire == Array(text.utf8))
+            for other in texts + ["", "W/", "w/\"1\"", "1"] {
+                let value = Array(("ab" + other + "c").utf8)
+                #expect(tag.isWritten(value[2..<value.count - 1]) == (text == other), "\(text) and \(other)")
+            }
+        }
+    }
+
     @Test func `lists`() throws {
         #expect(EntityTagList(parsing: " * ".utf8) == .any)
         let list = try #require(EntityTagList(parsing: "\"a,b\", W/\"c\",, unquoted".utf8))

@@ -45,14 +45,7 @@ import Testing
             return row.dropped.contains(name)
         }
         let record = try StoredFieldsTests.record(given, status: row.status, contentLength: row.contentLength)
-        func text(_ fields: Fields) -> [String] {
-            fields.lines.map { line in
-                let isLength = line.name == .contentLength
-                let name = isLength ? "Content-Length" : String(decoding: fields.name(of: line), as: UTF8.self)
-                let value = String(decoding: fields.value(of: line), as: UTF8.self)
-                return "\(line.name) \(name)=\(isLength ? "\(Int(value) ?? -1)" : value)"
-            }
-        }
+        let text = StoredFieldsTests.text
         #expect(text(record.fields) == text(given))
         #expect(record.fields.present == given.present)
         guard let wire = row.wire else {
@@ -63,6 +56,56 @@ import Testing
         #expect(String(decoding: record.head, as: UTF8.self).hasSuffix("\r\n" + wire))
         // A new head for the same fields, as after a 304 that changes nothing.
         #expect(record.outdated.head == record.head && text(record.outdated.fields) == text(given))
+    }
+
+    @Test(arguments: rows) func `what Larder adds to Via stands behind them`(_ row: Row) throws {
+        let given = StoredFieldsTests.fields(row.head)
+        let whole = given.appending(.via, literal: "1.1 larder")
+        let (added, contained) = (
+            try StoredFieldsTests.record(
+                given, via: "1.1 larder", status: row.status, contentLength: row.contentLength),
+            try StoredFieldsTests.record(whole, status: row.status, contentLength: row.contentLength)
+        )
+        #expect(added.head == contained.head)
+        #expect(String(decoding: added.head, as: UTF8.self).contains("\r\nVia: 1.1 larder\r\n"))
+        #expect(StoredFieldsTests.text(added.fields) == StoredFieldsTests.text(whole))
+        #expect(added.fields.present == whole.present)
+    }
+
+    /// A 304 that changes values to others of the same length (RFC 9111 §3.2).
+    @Test(arguments: rows.filter { $0.dropped.isEmpty && !$0.head.contains("Age") })
+    func `new times make the head that a new response has`(_ row: Row) throws {
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+        let given = StoredFieldsTests.fields(date + row.head)
+        let later = StoredFieldsTests.fields(date.replacing("37", with: "59") + row.head)
+        let record = try StoredFieldsTests.record(
+            given, via: "1.1 larder", status: row.status, contentLength: row.contentLength)
+        let update = StoredFieldsTests.fields(date.replacing("37", with: "59"))
+        let freshened = freshening(record.fields, of: record.cached, by: update, received: record.cached.date)
+        let expected = try StoredFieldsTests.record(
+            later, via: "1.1 larder", status: row.status, contentLength: row.contentLength)
+        let renewed = record.renewed(times: record.cached, fields: freshened.fields)
+        #expect(renewed.head == expected.head)
+        #expect(StoredFieldsTests.text(renewed.fields) == StoredFieldsTests.text(expected.fields))
+        #expect(renewed.headHasLength == expected.headHasLength)
+    }
+
+    @Test func `a length that has become known comes into the head with new times, too`() throws {
+        let record = try StoredFieldsTests.record(StoredFieldsTests.fields("A: b\r\n"), status: 200, contentLength: nil)
+        let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe record.body.append($0) }
+        #expect(appended == .appended && record.body.finish())
+        let renewed = record.renewed(times: record.cached, fields: record.fields)
+        #expect(renewed.headHasLength)
+        #expect(String(decoding: renewed.head, as: UTF8.self).hasSuffix("\r\nA: b\r\nContent-Length: 3\r\nAge: "))
+    }
+
+    private static func text(_ fields: Fields) -> [String] {
+        fields.lines.map { line in
+            let isLength = line.name == .contentLength
+            let name = isLength ? "Content-Length" : String(decoding: fields.name(of: line), as: UTF8.self)
+            let value = String(decoding: fields.value(of: line), as: UTF8.self)
+            return "\(line.name) \(name)=\(isLength ? "\(Int(value) ?? -1)" : value)"
+        }
     }
 
     /// The lines of a head as a parser finds them, behind a start line.
@@ -88,7 +131,9 @@ import Testing
         return Fields(bytes: bytes, section: section)
     }
 
-    private static func record(_ fields: Fields, status: UInt16, contentLength: Int?) throws -> StoredResponse {
+    private static func record(
+        _ fields: Fields, via: StaticString? = nil, status: UInt16, contentLength: Int?
+    ) throws -> StoredResponse {
         let tier = MemoryTier(budget: 1 << 20, objectMax: 1 << 16, variantsPerKeyMax: 4)
         let time = WallTime(secondsSinceEpoch: 1_700_000_000)
         let cached = CachedResponse(
@@ -96,6 +141,7 @@ import Testing
         let body = try #require(tier.makeBody(expectedLength: contentLength))
         return StoredResponse(
             key: StorageKey(high: 1, low: 1), keyBytes: Array("http://a/".utf8), cached: cached, fields: fields,
+            via: via,
             secondaryKey: nil, body: body, contentLength: contentLength)
     }
 }

@@ -21,6 +21,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let secondaryKey: SecondaryKey?
     /// Whether `head` has a `Content-Length` line. False if the length was unknown when the response was stored.
     package let headHasLength: Bool
+    /// `fields` are in `head`, and have no bytes of their own.
+    private let hasFieldsInHead: Bool
     /// How the content coding may be changed, as far as the head tells.
     private let codingByHead: CodingTerms
     /// Set once the body could not be inflated. Nil if the body is never inflated.
@@ -51,29 +53,31 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// Whether inflating the body failed, so that it is served only in the stored coding.
     var isUndecodable: Bool { undecodableMark?.isSet ?? false }
 
+    /// - Parameter via: what is added to `Via` behind the fields. Nil if it is among them.
     package convenience init(
-        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
-        compressedCopy: CompressedCopy? = nil, trailers: TransientTrailers? = nil, isCopy: Bool = false
+        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, via: StaticString? = nil,
+        secondaryKey: SecondaryKey?, codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?,
+        storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        trailers: TransientTrailers? = nil, isCopy: Bool = false
     ) {
         self.init(
-            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
-            codingVariant: codingVariant, coding: CodingTerms(cached, fields: fields, uri: keyBytes),
-            undecodableMark: nil, body: body, contentLength: contentLength, storage: storage,
-            compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
+            key: key, keyBytes: keyBytes, cached: cached,
+            wire: WireHead(status: cached.status, fields: fields, via: via, contentLength: contentLength),
+            secondaryKey: secondaryKey, codingVariant: codingVariant,
+            coding: CodingTerms(cached, fields: fields, uri: keyBytes),
+            undecodableMark: nil, body: body, storage: storage, compressedCopy: compressedCopy, trailers: trailers,
+            isCopy: isCopy)
     }
 
     /// - Parameter undecodableMark: the mark of another stored response with the same body; nil for a new body.
     private init(
-        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
+        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, wire: WireHead, secondaryKey: SecondaryKey?,
         codingVariant: CodingVariant?, coding: CodingTerms, undecodableMark: UndecodableMark?, body: Body,
-        contentLength: Int?, storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?,
-        isCopy: Bool
+        storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?, isCopy: Bool
     ) {
         self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
-        precondition(contentLength ?? 0 >= 0, "a length is not negative")
         self.cached = cached
         codingByHead = coding
         self.undecodableMark = coding.isInflatable ? undecodableMark ?? UndecodableMark() : nil
@@ -81,10 +85,10 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         terms = cached.terms
         hasValidator = cached.hasValidator
         hasFixedTerms = cached.hasFixedTerms
-        let wire = WireHead(status: cached.status, fields: fields, contentLength: contentLength)
-        self.fields = wire.fields
+        fields = wire.fields
+        hasFieldsInHead = wire.isShared
+        headHasLength = wire.hasLength
         self.secondaryKey = secondaryKey
-        headHasLength = contentLength != nil
         super.init(
             key: key, keyBytes: keyBytes, head: wire.bytes, body: body, heldBesides: StoredResponse.heldBytes(wire),
             isCopy: isCopy)
@@ -92,8 +96,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The array of a request may have much more room than its key needs.
     private static func exactCopy(of key: [UInt8]) -> [UInt8] {
-        unsafe key.withUnsafeBufferPointer { unsafe Array($0) }
+        if key.capacity <= key.count + keySlackMax { return key }
+        return unsafe key.withUnsafeBufferPointer { unsafe Array($0) }
     }
+
+    /// How much room for more a key may have: an allocator rounds up.
+    private static let keySlackMax = 64
 
     /// The memory of what a response has besides key, head and body: its fields, and what was worked out from them.
     private static func heldBytes(_ wire: WireHead) -> Int {
@@ -106,8 +114,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// A response to a request, to be stored in the request's zone.
     convenience init(
-        request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
-        handling: CacheHandling, trailers: TransientTrailers? = nil
+        request: OwnedRequest, cached: CachedResponse, fields: Fields, via: StaticString? = nil, body: Body,
+        contentLength: Int?, handling: CacheHandling, trailers: TransientTrailers? = nil
     ) {
         var secondaryKey: SecondaryKey?
         var codingVariant: CodingVariant?
@@ -118,7 +126,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         }
         self.init(
             key: request.key, keyBytes: StoredResponse.exactCopy(of: request.keyBytes), cached: cached, fields: fields,
-            secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
+            via: via, secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
             contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
             isCopy: request.isCopy(handling))
@@ -139,8 +147,16 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     }
 
     /// The response with other times. Neither the content nor the requests that it suits change.
+    ///
+    /// - Parameter fields: the fields of this response, some of them with other values of the same length.
     func renewed(times cached: CachedResponse, fields: Fields) -> StoredResponse {
-        renewed(cached, fields, secondaryKey, codingVariant, codingByHead)
+        let contentLength = StoredResponse.contentLength(of: body)
+        guard hasFieldsInHead, headHasLength == (contentLength != nil) else {
+            return renewed(cached, fields, secondaryKey, codingVariant, codingByHead)
+        }
+        precondition(fields.bytes.count == head.count, "no line of the head moves")
+        let wire = WireHead(of: fields, hasLength: headHasLength)
+        return renewed(cached, wire, secondaryKey, codingVariant, codingByHead, body, nil)
     }
 
     /// The response for another request, for which a 304 selected it.
@@ -168,13 +184,24 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         _ coding: CodingTerms?, body other: Body? = nil, trailers: TransientTrailers? = nil
     ) -> StoredResponse {
         let body = other ?? body
-        return StoredResponse(
-            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
-            codingVariant: codingVariant, coding: coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
-            undecodableMark: undecodableMark, body: body,
-            contentLength: body.isComplete ? body.length : body.expectedLength, storage: storage,
-            compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
+        let wire = WireHead(
+            status: cached.status, fields: fields, contentLength: StoredResponse.contentLength(of: body))
+        return renewed(
+            cached, wire, secondaryKey, codingVariant, coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
+            body, trailers)
     }
+
+    private func renewed(
+        _ cached: CachedResponse, _ wire: WireHead, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
+        _ coding: CodingTerms, _ body: Body, _ trailers: TransientTrailers?
+    ) -> StoredResponse {
+        StoredResponse(
+            key: key, keyBytes: keyBytes, cached: cached, wire: wire, secondaryKey: secondaryKey,
+            codingVariant: codingVariant, coding: coding, undecodableMark: undecodableMark, body: body,
+            storage: storage, compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
+    }
+
+    private static func contentLength(of body: Body) -> Int? { body.isComplete ? body.length : body.expectedLength }
 
     /// The response marked so that it must be validated before it is served again (a soft purge).
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
@@ -208,19 +235,32 @@ private struct WireHead {
     let fields: Fields
     /// The fields are in `bytes`, and have no bytes of their own.
     let isShared: Bool
+    /// The length of the body is known.
+    let hasLength: Bool
 
-    init(status: UInt16, fields: Fields, contentLength: Int?) {
+    /// - Parameter via: what is added to `Via`. Nil if it is among the fields.
+    init(status: UInt16, fields: Fields, via: StaticString? = nil, contentLength: Int?) {
+        precondition(contentLength ?? 0 >= 0, "a length is not negative")
+        hasLength = contentLength != nil
         let room =
-            statusLineLengthMax(reasonLength: 0) + fieldLinesLength(fields) + ForwardedHead.framingLengthMax
-            + WireHead.age.utf8CodeUnitCount
+            statusLineLengthMax(reasonLength: 0) + fieldLinesLength(fields) + WireHead.viaLength(via)
+            + ForwardedHead.framingLengthMax + WireHead.age.utf8CodeUnitCount
         // RFC 9110 §8.6: never in a 204.
         let length = status == 204 ? nil : contentLength
         var linesStart = 0
+        var viaStart = 0
         var linesEnd = 0
         bytes = Array(room: room) { head in
             appendStatusLine(status, reason: nil, to: &head)
             linesStart = head.count
             fields.appendLines(to: &head) { $0.name != .contentLength && $0.name != .age }
+            viaStart = head.count
+            if let via {
+                head.append(FieldName.via.text)
+                head.append(": ")
+                head.append(via)
+                head.append("\r\n")
+            }
             linesEnd = head.count
             if let length { ForwardedHead.appendFraming(.length(UInt64(length)), to: &head) }
             head.append(WireHead.age)
@@ -228,14 +268,32 @@ private struct WireHead {
         // What the head does not have in full, the fields keep.
         isShared = !fields.contains(.age) && (length != nil || !fields.contains(.contentLength))
         guard isShared else {
-            self.fields = fields
+            self.fields = via.map { fields.appending(.via, literal: $0) } ?? fields
             return
         }
         let nameEnd = UInt32(linesEnd + FieldName.contentLength.text.utf8CodeUnitCount)
         let line = FieldLine(
             name: .contentLength, nameStart: UInt32(linesEnd), nameEnd: nameEnd, valueStart: nameEnd + 2,
             valueEnd: UInt32(bytes.count - WireHead.age.utf8CodeUnitCount - 2))
-        self.fields = fields.moved(to: bytes, from: linesStart, but: .contentLength, at: line)
+        let viaEnd = UInt32(viaStart + FieldName.via.text.utf8CodeUnitCount)
+        let viaLine = FieldLine(
+            name: .via, nameStart: UInt32(viaStart), nameEnd: viaEnd, valueStart: viaEnd + 2,
+            valueEnd: UInt32(linesEnd - 2))
+        self.fields = fields.moved(
+            to: bytes, from: linesStart, but: .contentLength, at: line, adding: via == nil ? nil : viaLine)
+    }
+
+    /// - Parameter fields: those in the head of a stored response, some of them with other values of the same length.
+    init(of fields: Fields, hasLength: Bool) {
+        bytes = fields.bytes
+        self.fields = fields
+        isShared = true
+        self.hasLength = hasLength
+    }
+
+    private static func viaLength(_ via: StaticString?) -> Int {
+        guard let via else { return 0 }
+        return FieldName.via.text.utf8CodeUnitCount + via.utf8CodeUnitCount + 4
     }
 
     /// The name of the field whose value follows the head in wire form.

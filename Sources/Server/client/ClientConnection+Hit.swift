@@ -35,14 +35,15 @@ extension ClientConnection {
         let (key, found) = unsafe newest(for: bytes)
         guard let newest = consume found else {
             return unsafe begin(
-                bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: true)
+                bytes, cache, options: ConnectionOptions(), bodyLength: .none, known: .init(key: key))
         }
         if newest.isPlain, case .serve(let age, let ttl) = reuse(of: newest.terms, for: cache, now: worker.wallTime),
             unsafe serve(newest, age: age, ttl: ttl, method, bytes)
         {
             return
         }
-        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
+        unsafe begin(
+            bytes, cache, options: ConnectionOptions(), bodyLength: .none, known: .init(key: key, response: newest))
     }
 
     /// Serves a fresh response of the default zone as it is stored. Returns false if it takes the longer path, and writes nothing then.
@@ -143,7 +144,7 @@ extension ClientConnection {
             limits?.uncountBrief()
         }
         unsafe begin(
-            bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
+            bytes, cache, options: ConnectionOptions(), bodyLength: .none, known: .init(key: key, response: newest))
     }
 
     /// Keeps what was decided about a request that is being served from memory, for those that follow it.
@@ -246,6 +247,16 @@ extension ClientConnection {
         return unsafe (key, scratch.pointee.defaultZone._withUnsafeGuaranteedRef { $0.newest(key, uri) })
     }
 
+    /// The normalised URI of the request, in an array of its own.
+    private func ownedURI(of bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        let scratch = unsafe worker.scratch
+        if let range = unsafe scratch.pointee.requestHead.target.normalisedRange {
+            return unsafe Array(UnsafeBufferPointer(rebasing: bytes[range]))
+        }
+        unsafe writeURI(of: bytes)
+        return unsafe scratch.pointee.keyBytes
+    }
+
     /// Writes the normalised URI of the request into `scratch.keyBytes`.
     private func writeURI(of bytes: UnsafeBufferPointer<UInt8>) {
         let scratch = unsafe worker.scratch
@@ -278,16 +289,14 @@ extension ClientConnection {
 
     /// Begins an exchange for the request. It may have answered, or even closed the connection, when this returns.
     ///
-    /// - Parameters:
-    ///   - key: that of the request's URI, if the caller knows it.
-    ///   - isAbsent: memory was searched for the key just now, and had nothing.
+    /// - Parameter known: what memory has under the URI of the request, if the caller has just looked.
     func begin(
         _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
-        key known: StorageKey? = nil, isAbsent: Bool = false
+        known: consuming Exchange.KnownNewest? = nil
     ) {
         let scratch = unsafe worker.scratch
-        unsafe writeURI(of: bytes)
-        let key = unsafe known ?? scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
+        let uri = unsafe ownedURI(of: bytes)
+        let key = unsafe known?.key ?? scratch.pointee.keyHasher.key(of: uri.span)
         let snapshot = worker.snapshot
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
@@ -295,7 +304,7 @@ extension ClientConnection {
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer,
+            keyBytes: uri, key: key, client: context.peer,
             identity: context.identity
                 ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             listener: context.listener, destination: destination, zone: worker.zones[0],
@@ -317,9 +326,11 @@ extension ClientConnection {
         exchangeNumber &+= 1
         let exchange = Exchange(
             stream: ClientStream(self, number: exchangeNumber, body: body), request: request,
-            absent: isAbsent ? key : nil)
+            known: known)
         self.exchange = exchange
         exchange.start()
+        // If it waits for something before it looks into the store, a purge may come in between.
+        exchange.lookUp.known = nil
     }
 
     /// Gives the request the pin of its origin. A request that authenticates its connection (RFC 4559 §6) begins one.

@@ -14,14 +14,7 @@ extension Exchange {
     /// Looks for a stored response that matches the request. Returns nil if the exchange now waits for the back store.
     func lookUpStored() -> RequestMachine.Action? {
         while true {
-            let isAbsent = lookUp.absent.take() == request.key
-            let records = isAbsent ? [] : request.zone.lookup(request.key, request.keyBytes)
-            if records.isEmpty {
-                (lookUp.newest, lookUp.selected) = (nil, nil)
-            } else {
-                lookUp.newest = records.first
-                lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
-            }
+            let records = searchMemory()
             lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
             guard let selected = lookUp.selected else {
                 // Either no variant from the disk suits, or the one that does was evicted before this look-up.
@@ -44,6 +37,23 @@ extension Exchange {
                 return machine.on(.stored(nil))
             }
         }
+    }
+
+    /// Selects the newest response in memory that suits the request. If none does, returns all variants there are.
+    private func searchMemory() -> [StoredRecord] {
+        (lookUp.newest, lookUp.selected) = (nil, nil)
+        if let known = lookUp.known.take(), known.key == request.key, request.zone === worker.zones[0] {
+            guard let response = known.response else { return [] }
+            if suits(response) {
+                (lookUp.newest, lookUp.selected) = (response, response)
+                return []
+            }
+        }
+        let records = request.zone.lookup(request.key, request.keyBytes)
+        guard !records.isEmpty else { return [] }
+        lookUp.newest = records.first
+        lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
+        return records
     }
 
     private enum DiskStep {

@@ -44,9 +44,8 @@ final class Exchange: FetchListener {
         var newest: StoredRecord?
         /// Other variants under the key that have validators: the origin may select one of them (RFC 9111 §4.3.1).
         var candidates: [StoredResponse] = []
-        /// The key for which memory had nothing when the request came. The first look-up need not search memory for it again: if a response
-        /// has been stored since, `lead` says so. Nil: not known.
-        var absent: StorageKey?
+        /// What memory had when the request came, for the first look-up. Nil: not known.
+        var known: KnownNewest?
         /// The back store has been searched for responses that memory does not hold.
         var hasAskedDisk = false
         /// The fleet has been asked for responses that this node does not have.
@@ -59,6 +58,14 @@ final class Exchange: FetchListener {
         var readDirectly: StoredResponse?
         /// How often the exchange waited for the disk, or found that a response had left it.
         var diskAttempts = 0
+    }
+
+    /// What the memory of the default zone had under a key just before the exchange began. The first look-up need not search it again: if a
+    /// response has been stored since, `lead` says so.
+    struct KnownNewest {
+        var key: StorageKey
+        /// The newest response, of any variant. Nil: there was none.
+        var response: StoredResponse?
     }
 
     let stream: ClientStream
@@ -105,9 +112,9 @@ final class Exchange: FetchListener {
     /// The node of the fleet that asks knows that the origin is being asked.
     var hasToldPeer = false
 
-    init(stream: ClientStream, request: OwnedRequest, absent: StorageKey? = nil) {
+    init(stream: ClientStream, request: OwnedRequest, known: consuming KnownNewest? = nil) {
         self.stream = stream
-        lookUp = LookUp(absent: absent)
+        lookUp = LookUp(known: known)
         worker = stream.worker
         snapshot = stream.worker.snapshot
         zones = stream.worker.snapshot.cacheRulesAreTrivial ? [] : stream.worker.zones

@@ -20,19 +20,20 @@ extension Fetch {
         }
         let now = worker.wallTime
         let handling = request.handling(of: arrived.response.fields, by: snapshot)
-        let fields = endToEndFields(arrived.response, now)
+        let fields = ForwardedHead.responseFields(arrived.response.fields, arrived.response.options, now: now)
+        let via = ForwardedHead.via(minorVersion: arrived.response.minorVersion)
         let particulars = snapshot.particulars(of: handling)
         let kept = storedFields(of: fields, as: cached, without: particulars)
-        let ownFields = kept.lines.count == fields.lines.count ? nil : fields
+        let ownFields = kept.lines.count == fields.lines.count ? nil : fields.appending(.via, literal: via)
         let expected = incoming.body.missing.map { Int(clamping: $0) }
         guard mayProve(arrived.response, handling, particulars) else {
             worker.counters.add(.storingRefused)
             return feed(.notStored, arrived)
         }
-        if let expected, let record = storeLarge(cached, kept, expected, handling) {
+        if let expected, let record = storeLarge(cached, kept, via, expected, handling) {
             return publish(record, status: arrived.response.status, ownFields)
         }
-        guard let record = storeInMemory(cached, kept, expected, handling, arrived) else {
+        guard let record = storeInMemory(cached, kept, via, expected, handling, arrived) else {
             worker.counters.add(.storingRefused)
             proof = nil
             return feed(.notStored, arrived)
@@ -62,7 +63,8 @@ extension Fetch {
 
     /// Returns nil where the store has no room, or the response is outdated by now.
     private func storeInMemory(
-        _ cached: CachedResponse, _ fields: Fields, _ expected: Int?, _ handling: CacheHandling, _ arrived: Arrived
+        _ cached: CachedResponse, _ fields: Fields, _ via: StaticString, _ expected: Int?, _ handling: CacheHandling,
+        _ arrived: Arrived
     ) -> StoredResponse? {
         let inMemoryMax = request.memoryObjectSizeMax(handling)
         // Without a length, a body that comes to be large moves to the disk (`moveToDisk`).
@@ -78,7 +80,7 @@ extension Fetch {
             if case .appended = unsafe body.append(whole) { _ = body.finish() }
         }
         let record = StoredResponse(
-            request: request, cached: cached, fields: fields, body: body, contentLength: expected,
+            request: request, cached: cached, fields: fields, via: via, body: body, contentLength: expected,
             handling: handling, trailers: arrived.length == .chunked ? TransientTrailers() : nil)
         guard insert(record) else { return nil }
         sink = .store(record)
@@ -88,10 +90,10 @@ extension Fetch {
     /// A large response goes to the disk as it comes: a partial response whose first hole is all of it. It takes no memory, others
     /// read it while it comes, and what has come outlives the process. Returns nil where it does not go there.
     private func storeLarge(
-        _ cached: CachedResponse, _ fields: Fields, _ length: Int, _ handling: CacheHandling
+        _ cached: CachedResponse, _ fields: Fields, _ via: StaticString, _ length: Int, _ handling: CacheHandling
     ) -> StoredResponse? {
         guard !isOutdated, length <= request.objectSizeMax(handling),
-            let record = largeRecord(length, handling, cached, fields)
+            let record = largeRecord(length, handling, cached, fields, via)
         else { return nil }
         // Claimed before others know it: one of them would fetch the same.
         guard case .missing(let fill) = record.body.claim(at: 0, limit: length), insert(record) else {
@@ -105,12 +107,12 @@ extension Fetch {
     /// A stored response without a byte whose blocks go to the disk. Returns nil where it does not belong there, or the disk does
     /// not take it.
     private func largeRecord(
-        _ length: Int, _ handling: CacheHandling, _ cached: CachedResponse, _ fields: Fields
+        _ length: Int, _ handling: CacheHandling, _ cached: CachedResponse, _ fields: Fields, _ via: StaticString? = nil
     ) -> StoredResponse? {
         guard length > Tiers.wholeBytesMax, isForDisk(handling) else { return nil }
         let record = request.tier.makeLargeRecord(length: length) { body in
             StoredResponse(
-                request: request, cached: cached, fields: fields, body: body, contentLength: length,
+                request: request, cached: cached, fields: fields, via: via, body: body, contentLength: length,
                 handling: handling)
         }
         return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
@@ -183,8 +185,8 @@ extension Fetch {
 
     /// The fields that go on, with what a proxy adds.
     func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
-        ForwardedHead.responseFields(
-            response.fields, response.options, minorVersion: response.minorVersion, now: now)
+        ForwardedHead.responseFields(response.fields, response.options, now: now)
+            .appending(.via, literal: ForwardedHead.via(minorVersion: response.minorVersion))
     }
 
     func finishStored(_ record: StoredResponse, _ trailers: Fields?) {
@@ -355,7 +357,7 @@ extension Fetch {
         let now = worker.wallTime
         let renewed = renewed(stored, by: arrived.response, now)
         var answer = renewed
-        if mayStay(renewed) {
+        if objectionToKeeping(renewed.cached) == nil {
             if request.tier.replace(stored, with: renewed) { share(renewed) }
             worker.counters.add(.freshened)
             answer = suiting(renewed)
@@ -369,11 +371,6 @@ extension Fetch {
         let ownFields = fieldsOfOne(arrived.response, beside: renewed)
         notify { $0.fetchStored(answer, as: .revalidated(reason), ownFields: ownFields) }
         client = nil
-    }
-
-    /// Whether the fields that came now let it be stored still.
-    private func mayStay(_ renewed: StoredResponse) -> Bool {
-        objectionToKeeping(renewed.fields, handling: request.handling(of: renewed, by: snapshot)) == nil
     }
 
     /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
@@ -434,7 +431,7 @@ extension Fetch {
         {
         case .freshen:
             let renewed = renewed(stored, by: response, now)
-            if mayStay(renewed) {
+            if objectionToKeeping(renewed.cached) == nil {
                 if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
             } else {
                 request.tier.remove(stored)

@@ -139,6 +139,12 @@ def stampede_10m(rig, larder, end, args):
     return stampede(rig, larder, end, 10 * MIB)
 
 
+@case("8 clients that read stored bodies of 10 MiB, at full speed")
+def long_readers(rig, larder, end, args):
+    result = repeat_load(rig, larder, rig.url(f"{10 * MIB}/long@"), end, "-k", 4, "-c", 8)
+    return f"{10 * result['requests'] / result['seconds']:,.0f} MiB a second"
+
+
 @case("a client that reads 10 MiB slowly")
 def slow_reader(rig, larder, end, args):
     url = rig.url(f"{10 * MIB}/slow")

@@ -39,6 +39,12 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         let time = readClock(CLOCK_MONOTONIC_COARSE)
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
     }
+
+    /// The present time, in full resolution. It takes longer to read.
+    package static func readExactly() -> MonotonicTime {
+        let time = readClock(CLOCK_MONOTONIC)
+        return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
+    }
 }
 
 extension Duration {

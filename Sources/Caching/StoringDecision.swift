@@ -101,7 +101,15 @@ private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredRea
 
 /// Why a stored response must not stay that a 304 or the response to a HEAD has renewed (§4.3.4): the origin withdraws the permission to
 /// store it. Returns nil if it may stay.
-package func objectionToKeeping(_ renewed: CachedResponse) -> NotStoredReason? { objectionOfOrigin(renewed.directives) }
+/// - Parameters:
+///   - fields: those of the renewed response.
+///   - handling: that of the renewed response. Another one may have been in force when it was renewed.
+package func objectionToKeeping(
+    _ renewed: CachedResponse, _ fields: Fields, handling: CacheHandling
+) -> NotStoredReason? {
+    if renewed.hasOriginDirectives, handling.heedsOriginDirectives { return objectionOfOrigin(renewed.directives) }
+    return objectionOfOrigin(HeededDirectives(fields, handling).directives)
+}
 
 /// §3, last rule: something says that the response may be reused. If Larder does not know the status, that must be explicit.
 private func isCacheable(_ response: CachedResponse) -> Bool {

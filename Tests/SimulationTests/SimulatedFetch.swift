@@ -277,7 +277,7 @@ final class SimulatedFetch {
 
     /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
     private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        guard objectionToKeeping(renewed.cached) == nil else {
+        guard objectionToKeeping(renewed.cached, renewed.fields, handling: request.handling) == nil else {
             world.store.remove(stored)
             return false
         }

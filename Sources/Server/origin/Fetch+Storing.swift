@@ -357,7 +357,7 @@ extension Fetch {
         let now = worker.wallTime
         let renewed = renewed(stored, by: arrived.response, now)
         var answer = renewed
-        if objectionToKeeping(renewed.cached) == nil {
+        if mayStay(renewed) {
             if request.tier.replace(stored, with: renewed) { share(renewed) }
             worker.counters.add(.freshened)
             answer = suiting(renewed)
@@ -371,6 +371,12 @@ extension Fetch {
         let ownFields = fieldsOfOne(arrived.response, beside: renewed)
         notify { $0.fetchStored(answer, as: .revalidated(reason), ownFields: ownFields) }
         client = nil
+    }
+
+    /// Whether the fields that came now let it be stored still.
+    private func mayStay(_ renewed: StoredResponse) -> Bool {
+        let handling = request.handling(of: renewed, by: snapshot)
+        return objectionToKeeping(renewed.cached, renewed.fields, handling: handling) == nil
     }
 
     /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
@@ -431,7 +437,7 @@ extension Fetch {
         {
         case .freshen:
             let renewed = renewed(stored, by: response, now)
-            if objectionToKeeping(renewed.cached) == nil {
+            if mayStay(renewed) {
                 if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
             } else {
                 request.tier.remove(stored)

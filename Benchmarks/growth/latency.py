@@ -139,7 +139,11 @@ def stampede_10m(rig, larder, end, args):
     return stampede(rig, larder, end, 10 * MIB)
 
 
-@case("8 clients that read stored bodies of 10 MiB, at full speed")
+def store_long(rig, larder, args):
+    rig.fill(larder, rig.url(f"{10 * MIB}/long@"), 4, "-c", 1)
+
+
+@case("8 clients that read stored bodies of 10 MiB, at full speed", prepare=store_long)
 def long_readers(rig, larder, end, args):
     result = repeat_load(rig, larder, rig.url(f"{10 * MIB}/long@"), end, "-k", 4, "-c", 8)
     return f"{10 * result['requests'] / result['seconds']:,.0f} MiB a second"

@@ -88,7 +88,7 @@ extension ClientConnection {
         let body = record.body
         let length = body.length
         guard length >= Body.fileBytesMin, body.isResident || !body.isLarge && !zone.tier.isWorthMemory(record),
-            let range = fileRange(of: body, from: 0, limit: length)
+            let range = fileRange(of: body, from: 0, limit: min(length, ClientConnection.bytesAtOnceMax))
         else { return false }
         if let logIn, unsafe !logIn.use(request.span, worker) { return false }
         zone.tier.touch(record)

@@ -177,7 +177,8 @@ extension ClientConnection {
     }
 
     /// Sends what is queued, and behind it up to so many bytes of the body.
-    private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
+    private func write(bodyBytes most: Int, of delivery: Delivery) -> Step {
+        let limit = min(most, ClientConnection.bytesAtOnceMax)
         let body = delivery.body
         if delivery.sendsByReference, let range = fileRange(of: body, from: delivery.offset, limit: limit) {
             return send(range, of: delivery)
@@ -200,6 +201,10 @@ extension ClientConnection {
         case .nothing: return delivery.mayBeFilled ? awaitBody() : goOnBehindDamage(delivery)
         }
     }
+
+    /// How many bytes of a body one system call sends at most. A client that reads as fast as it is sent to lets the kernel take 10 MiB and
+    /// more in one call, and nobody else would have a turn for milliseconds.
+    static let bytesAtOnceMax = 1 << 20
 
     /// Sends what is queued, and behind it bytes of a file.
     private func send(_ range: FileRange, of delivery: Delivery) -> Step {

@@ -466,7 +466,7 @@ extension ClientConnection {
     @inline(never)
     private func sendRest(_ written: Int, headBytes: Int, length: Int, _ record: StoredResponse) {
         precondition(written <= headBytes + length, "the socket accepted more bytes than it was offered")
-        // The socket is full, or the pages of the body are apart: the rest is sent when there is room.
+        // The socket is full, the pages of the body are apart, or one call does not send so much: the rest is sent when there is room.
         phase = .answering
         account.isLogged = true
         // TLS has taken all of it, but not sent it.

@@ -135,8 +135,9 @@ struct PostponedReaders {
 /// What a worker sends to its clients in one turn of its loop. Without a bound, a hit would wait until hundreds of clients that read a long body
 /// have what their sockets accept.
 ///
-/// Where hundreds wait, each gets its part of a small number of bytes. Where there are a few, time is the bound: it lets them fill their
-/// sockets in one turn, where the small number would wake each of them for every part. A MiB of 10 MiB costs a quarter less that way.
+/// While many connections wait for their turn, the bound is a small number of bytes. While a few wait, it is a time: they fill their sockets
+/// in one turn. With the small number of bytes each would get its answer in parts, and its client would be woken for every part, which
+/// costs a quarter more processor time for bodies of 10 MiB.
 struct TurnBudget {
     /// One or two milliseconds of a processor.
     static let bytesMaxInCrowd = 2 << 20

@@ -407,8 +407,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// Writes what is still owed before the writer ends. The next process does not know of it. If there is no space, the files of
     /// victims are deleted first.
     private func settleOwedDrops() {
-        guard !owed.isEmpty else { return }
-        if !keeper.commitNow() { return }
+        guard !owed.isEmpty, keeper.commitNow() else { return }
         finishSegment()
     }
 

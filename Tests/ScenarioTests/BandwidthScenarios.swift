@@ -108,7 +108,7 @@ import Testing
         try scenario({ configuration, _ in
             configuration.bandwidth.total = 1 << 10
             configuration.timeouts.idle = .milliseconds(100)
-            configuration.timeouts.firstByte = .milliseconds(100)
+            configuration.timeouts.firstByte = .seconds(2)
         }) { s in
             s.origin.expects("GET /a").replies(200, body: String(repeating: "x", count: 1000))
             let answer = try s.client().get("/a")

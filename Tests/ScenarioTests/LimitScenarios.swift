@@ -170,12 +170,14 @@ import Testing
     @Test func `a place is free again when the answer ends, and when the client leaves`() throws {
         try scenario(with(Self.rule("each", LimitTerms(concurrent: 2)))) { s in
             let (asked, go) = (Gate("the origin was asked"), Gate("the origin may answer"))
+            let askedAgain = Gate("the origin was asked for what nobody waits for")
             s.origin.expects("GET /slow").opens(asked).waits(for: go).replies(200, body: "slow")
-            s.origin.expects("GET /leaves").hangs()
+            s.origin.expects("GET /leaves").opens(askedAgain).hangs()
             let (one, two, three) = (try s.client(), try s.client(), try s.client())
             try one.ask("GET", "/slow")
             try asked.wait()
             try two.ask("GET", "/leaves")
+            try askedAgain.wait()
             try s.eventually("two are under way") { try underWay(s) == 2 }
             let refused = try three.get("/a")
             #expect(refused.status == 429 && refused["Retry-After"] == "1")

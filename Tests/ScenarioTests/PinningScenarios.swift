@@ -198,7 +198,7 @@ import Testing
             Self.oneWorker(&configuration, files)
             configuration.retries.countMax = 2
             configuration.retries.pause = .milliseconds(10)
-            configuration.timeouts.firstByte = .milliseconds(200)
+            configuration.timeouts.firstByte = .seconds(2)
         }) { s in
             let client = try s.client()
             s.origin.expects("GET /in", "Authorization: NTLM bmVn").replies(401, "WWW-Authenticate: NTLM Y2hh")

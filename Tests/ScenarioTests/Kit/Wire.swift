@@ -9,7 +9,7 @@ struct WireError: Error, CustomStringConvertible {
 }
 
 /// Every wait of the kit ends after this.
-let patience: CInt = 20_000  // ms
+let patience: CInt = 60_000  // ms
 
 /// A connected socket, read with a deadline and written whole. Used by both ends of a scenario.
 final class Wire: @unchecked Sendable {  // one thread at a time uses it

@@ -43,7 +43,7 @@ package struct RecordScan {
         self.depth = depth
         self.mode = mode
         end = from
-        window = Window(byteCount: depth == .heads ? 64 << 10 : 1 << 20)
+        window = Window(byteCounts: depth == .heads ? 4096...64 << 10 : 1 << 20...1 << 20)
     }
 
     /// The next record. Returns nil at the end.
@@ -149,21 +149,48 @@ package struct RecordScan {
 }
 
 /// A part of a file in memory.
+///
+/// A scan of heads passes over the bodies. Where these are long, most of what is read with a head is never looked at. So less is
+/// read at once after a read that had few records, and more after one that had many.
 private struct Window {
+    /// How many bytes are read for a record at most. A longer part of a file costs more to read than a call of its own.
+    private static let spacingMax = 4096
+
     /// How much is read at once.
-    let byteCount: Int
+    private var byteCount: Int
+    private let byteCounts: ClosedRange<Int>
     private var start: UInt64 = 0
     private var bytes: [UInt8] = []
+    /// How many places were looked at in `bytes`, and the last one.
+    private var placeCount = 0
+    private var place: UInt64 = 0
 
-    init(byteCount: Int) { self.byteCount = byteCount }
+    /// - Parameter byteCounts: how much may be read at once. The first read has the most.
+    init(byteCounts: ClosedRange<Int>) {
+        self.byteCounts = byteCounts
+        byteCount = byteCounts.upperBound
+    }
 
     var end: UInt64 { start + UInt64(bytes.count) }
 
     /// Makes sure that the range is in memory, as far as the file has it.
     mutating func fill(_ file: SegmentFile, _ at: UInt64, _ count: Int) throws(DiskReadError) {
         precondition(count >= 0, "no negative number of bytes is read")
+        defer {
+            if place != at { placeCount += 1 }
+            place = at
+        }
         if at >= start, at + UInt64(count) <= end { return }
+        if placeCount > 0 {
+            let spacing = bytes.count / placeCount
+            if spacing > Window.spacingMax {
+                byteCount = max(byteCount / 2, byteCounts.lowerBound)
+            } else if spacing <= Window.spacingMax / 2 {
+                byteCount = min(byteCount * 2, byteCounts.upperBound)
+            }
+        }
         bytes = try file.bytes(max(count, byteCount), at: at)
+        placeCount = 0
         start = at
     }
 

@@ -101,6 +101,29 @@ struct RecordScanTests {
         }
     }
 
+    @Test func `a scan of heads does not read long bodies`() throws {
+        let room = try SegmentTestRoom()
+        let file = try room.makeSegment()
+        try file.append((1...64).map { .sample($0, body: 64 << 10) })
+        let before = room.calls.readBytes
+        var scan = RecordScan(file, depth: .heads)
+        #expect(try scan.rest().count == 64)
+        // 64, 32, 16, 8 KiB, and 4 KiB for each of the others.
+        #expect(room.calls.readBytes - before == (120 + 60 * 4) << 10)
+    }
+
+    @Test func `a scan of heads reads many short records at once`() throws {
+        let room = try SegmentTestRoom()
+        let file = try room.makeSegment()
+        try file.append((1...8).map { .sample($0, body: 64 << 10) } + (9...600).map { .sample($0, body: 1024) })
+        let before = room.calls.count(.read)
+        var scan = RecordScan(file, depth: .heads)
+        #expect(try scan.rest().map(\.objectID) == (1...600).map { $0 })
+        // One for each long body, then 8, 16, 32 KiB, and then 64 KiB at once.
+        let shortBytes = Int(file.end) - Int(SegmentFile.headerBytes) - 8 * (64 << 10)
+        #expect(room.calls.count(.read) - before <= 8 + 4 + shortBytes / (62 << 10) + 1)
+    }
+
     static func headLength(of object: PackedObject) throws -> Int {
         var batch = RecordBatch(.none, at: 0)
         return Int(try batch.add(object).headLength)

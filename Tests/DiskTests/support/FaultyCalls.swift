@@ -54,6 +54,7 @@ final class FaultyCalls: DiskCalls {
     private struct State {
         var rules: [Rule] = []
         var counts: [Kind: Int] = [:]
+        var readBytes = 0
         var isOff = false
         /// Of open descriptors.
         var paths: [CInt: String] = [:]
@@ -123,6 +124,9 @@ final class FaultyCalls: DiskCalls {
 
     /// Calls of a kind so far, those that failed included.
     func count(_ kind: Kind) -> Int { state.withLock { $0.counts[kind] ?? 0 } }
+
+    /// How many bytes all reads gave.
+    var readBytes: Int { state.withLock { $0.readBytes } }
 
     /// Of descriptors that are open.
     var paths: [String] { state.withLock { Array($0.paths.values) } }
@@ -218,6 +222,7 @@ final class FaultyCalls: DiskCalls {
         return unsafe limited(vectors, count, limit) { vectors, count in
             let got = unsafe inner.preadv(fd, vectors, count, at: offset, waits: waits)
             if let flip, got > 0 { unsafe FaultyCalls.flip(flip % (got * 8), vectors) }
+            state.withLock { $0.readBytes += max(got, 0) }
             return got
         }
     }

@@ -153,7 +153,7 @@ package struct RecordScan {
 /// A scan of heads passes over the bodies. Where these are long, most of what is read with a head is never looked at. So less is
 /// read at once after a read that had few records, and more after one that had many.
 private struct Window {
-    /// How many bytes are read for a record at most. A longer part of a file costs more to read than a call of its own.
+    /// Bytes for each record in a read. Above this, the next read is half as long; at half of it and below, twice as long.
     private static let spacingMax = 4096
 
     /// How much is read at once.
@@ -161,8 +161,9 @@ private struct Window {
     private let byteCounts: ClosedRange<Int>
     private var start: UInt64 = 0
     private var bytes: [UInt8] = []
-    /// How many places were looked at in `bytes`, and the last one.
+    /// How many records were looked for in `bytes`.
     private var placeCount = 0
+    /// Where the last of them was looked for.
     private var place: UInt64 = 0
 
     /// - Parameter byteCounts: how much may be read at once. The first read has the most.

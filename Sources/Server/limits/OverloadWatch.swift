@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Limiting
+import Message
 import Synchronization
 
 /// What all workers know of the load. The first worker looks once a second.
@@ -40,11 +41,12 @@ package final class OverloadWatch: Sendable {
     /// The memory that the system cannot take back, of what the configuration and the control group (version 2) allow.
     private static func memory(limit: UInt64?) -> OverloadPolicy.Level {
         // Not what is mapped from files on a disk. The longer bodies in memory are in a file without one (`PageArena`).
-        let status = text("/proc/self/status").split(separator: "\n")
+        // Bytes, not characters: a worker does this between two requests.
+        let status = bytes(of: "/proc/self/status").split(separator: UInt8(ascii: "\n"))
         let kibibytes = ["RssAnon:", "RssShmem:"].reduce(UInt64(0)) { sum, name in
-            let line = status.first { $0.hasPrefix(name) }
-            let words = line?.split(whereSeparator: { $0 == " " || $0 == "\t" })
-            return sum + (words.flatMap { $0.count > 1 ? UInt64($0[1]) : nil } ?? 0)
+            let line = status.first { $0.starts(with: name.utf8) } ?? []
+            let digits = line.dropFirst(name.utf8.count).drop { !isDigit($0) }.prefix(while: isDigit)
+            return sum + (UInt64(String(decoding: digits, as: UTF8.self)) ?? 0)
         }
         return OverloadPolicy.Level(used: kibibytes << 10, limit: [limit, memoryLimit].compactMap { $0 }.min())
     }
@@ -77,14 +79,15 @@ package final class OverloadWatch: Sendable {
         return words.indices.contains(word) ? UInt64(words[word]) : nil
     }
 
-    private static func text(_ path: String) -> String {
+    private static func text(_ path: String) -> String { String(decoding: bytes(of: path), as: UTF8.self) }
+
+    private static func bytes(of path: String) -> [UInt8] {
         let fd = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard fd >= 0 else { return "" }
+        guard fd >= 0 else { return [] }
         defer { close(fd) }
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+        return unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             unsafe count = max(0, Glibc.read(fd, buffer.baseAddress, buffer.count))
         }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

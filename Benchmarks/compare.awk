@@ -13,8 +13,11 @@ END {
         else if (!(name in limit)) { verdict = "NO THRESHOLD"; failed++ }
         else if (value[name] + 0 > limit[name] + 0) { verdict = "EXCEEDED"; failed++ }
         else if (aim[name] != "-" && value[name] + 0 > aim[name] + 0) verdict = "aim not reached"
-        printf "%-26s %10s %10s %10s  %s\n", name, value[name], limit[name], aim[name], verdict
+        line = sprintf("%-26s %10s %10s %10s  %s", name, value[name], limit[name], aim[name], verdict)
+        print line
+        if (verdict ~ /^(NOT MEASURED|NO THRESHOLD|EXCEEDED)$/) faults = faults line "\n"
     }
-    if (failed) printf "bench: %d of %d figures are not within their limits\n", failed, count
+    # Again at the end, where someone who sees only the last lines finds them.
+    if (failed) printf "bench: %d of %d figures are not within their limits:\n%s", failed, count, faults
     exit failed > 0
 }

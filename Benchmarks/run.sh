@@ -172,7 +172,7 @@ for setup in $setups; do
     dumps=0
     for case in $(cases_of $setup); do
         n=$requests
-        [ $case = connect ] && n=$((requests / 10))
+        [ $case = connect ] && n=$((requests / 4))
         load $case 50
         counted $case "$n" >"$work/once"
         counted $case $((6 * n)) >"$work/more"

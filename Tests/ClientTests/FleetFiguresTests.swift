@@ -297,6 +297,11 @@ struct FleetDoctorTests {
         return try await Self.checks(configuration, in: place)
     }
 
+    /// How fast the Redis answers depends on what else this machine does: `FleetViewTests` has the rows of that check.
+    private static func isAsItShouldBe(_ name: String, _ check: Check) -> Bool {
+        check.state == "ok" || name == "redis latency" && check.state == "warning"
+    }
+
     static let good = ["--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru"]
 
     @Test func `a Redis as docs/fleet.md says, seen with and without nodes`() async throws {
@@ -304,7 +309,7 @@ struct FleetDoctorTests {
             let redis = try await RedisServer.start(in: place, Self.good)
             let url = "url: \"redis://127.0.0.1:\(redis.port)/0\""
             let none = try await checks(url, in: place)
-            #expect(none.values.allSatisfy { $0.state == "ok" }, "\(none)")
+            #expect(none.allSatisfy(Self.isAsItShouldBe), "\(none)")
             #expect(none["fleet nodes"]?.text == "none is running" && none["redis TLS"] == nil, "\(none)")
             #expect(none["redis version"]?.text.contains("7.") == true && none["redis role"]?.text == "primary")
             #expect(none["redis memory"]?.text.contains("64.0 MiB, allkeys-lru") == true, "\(none)")
@@ -360,7 +365,7 @@ struct FleetDoctorTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: password)
             let url = "url: \"redis://larder@127.0.0.1:\(redis.port)/3\", password_file: \(password)"
             let right = try await checks(url, in: place)
-            #expect(right.values.allSatisfy { $0.state == "ok" }, "\(right)")
+            #expect(right.allSatisfy(Self.isAsItShouldBe), "\(right)")
             #expect(right["redis commands"]?.text.hasPrefix("the user may use all") == true)
             // The doctor needs no command beside those of the line.
             let refused = try await redis.ask("ACL", "LOG")

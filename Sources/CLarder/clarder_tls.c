@@ -72,10 +72,6 @@ int clarder_ssl_free_idle_buffers(struct ssl_st *session) {
     return SSL_free_buffers(session);
 }
 
-int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain) {
-    return (int)SSL_set1_chain(session, chain);
-}
-
 int clarder_ssl_ctx_set_chain(struct ssl_ctx_st *context, struct stack_st_X509 *chain) {
     return (int)SSL_CTX_set1_chain(context, chain);
 }

@@ -10,9 +10,9 @@ package struct FixedOrigin: Equatable, Sendable {
     package let host: [UInt8]
     package let port: UInt16
 
-    package init(scheme: Scheme, host: some Sequence<UInt8>, port: UInt16) {
+    package init(scheme: Scheme, host: String, port: UInt16) {
         self.scheme = scheme
-        self.host = host.map(lowercased)
+        self.host = host.utf8.map(lowercased)
         self.port = port
     }
 

@@ -59,6 +59,7 @@ package struct LeafRefusals: Sendable {
     package init(countMax: Int = LeafRefusals.countMax) { table = RecentTable(countMax: countMax) }
 
     package var count: Int { table.count }
+    package var isEmpty: Bool { table.count == 0 }
 
     /// Remembers a signal. Returns true if it makes a refusal certain that was not before, which is worth a message.
     package mutating func note(_ signal: Signal, of key: Key, now: WallTime) -> Bool {

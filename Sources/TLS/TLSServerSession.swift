@@ -13,13 +13,27 @@ import Glibc
     var session: OpaquePointer { unsafe raw }
     private let socket: CInt
     private let records: RecordBuffer
-    /// Records that the socket has not accepted yet.
-    private var unsent: [UInt8] = []
-    private var unsentStart = 0
+    /// Records that the socket has not accepted yet. OpenSSL calls `queue` alone, and nothing else uses them meanwhile: the unchecked accesses are
+    /// exclusive.
+    private var unsent: [UInt8] {
+        _read { yield unsafe uncheckedUnsent }
+        _modify { yield unsafe &uncheckedUnsent }
+    }
+    @exclusivity(unchecked) private var uncheckedUnsent: [UInt8] = []
+    private var unsentStart: Int {
+        get { unsafe uncheckedUnsentStart }
+        set { unsafe uncheckedUnsentStart = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedUnsentStart = 0
     /// Reads the bytes that were received before the session was made.
     private var readsMemory = true
-    /// The place among the sessions that keep OpenSSL's buffers; nil while this one keeps none.
-    private var holding: Int?
+    /// The place among the sessions that keep OpenSSL's buffers; nil while this one keeps none. Reading and setting it calls nothing: the unchecked
+    /// access is exclusive.
+    private var holding: Int? {
+        get { unsafe uncheckedHolding }
+        set { unsafe uncheckedHolding = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedHolding: Int?
     /// Why reading or the handshake failed; nil if neither has.
     package private(set) var failure: TLSFailure?
 
@@ -52,10 +66,9 @@ import Glibc
     }
 
     private func show(_ leaf: Leaf) -> Bool {
-        let host = Digest.sha256(leaf.name.text.utf8)
-        return unsafe SSL_use_certificate(raw, leaf.certificate) == 1 && SSL_use_PrivateKey(raw, leaf.key) == 1
-            && clarder_ssl_set_chain(raw, leaf.chain) == 1
-            && SSL_set_session_id_context(raw, host, CUnsignedInt(host.count)) == 1
+        // One call for certificate, key and chain: OpenSSL looks up the kind of the key in each.
+        unsafe SSL_use_cert_and_key(raw, leaf.certificate, leaf.key, leaf.chain, 1) == 1
+            && SSL_set_session_id_context(raw, leaf.nameDigest, CUnsignedInt(leaf.nameDigest.count)) == 1
     }
 
     /// Called by OpenSSL with records to send.

@@ -25,7 +25,7 @@ struct FixedOriginTests {
     ]
 
     @Test(arguments: rows) func `the tunnel completes a target, and Host must agree`(_ row: Row) throws {
-        let origin = FixedOrigin(scheme: .https, host: "Example.org".utf8, port: 443)
+        let origin = FixedOrigin(scheme: .https, host: "Example.org", port: 443)
         let bytes = Array("\(row.request)\r\n".utf8)
         var head = RequestHead()
         var progress = HeadProgress()
@@ -41,7 +41,7 @@ struct FixedOriginTests {
     }
 
     @Test func `a tunnel to another port than the default completes targets with that port`() throws {
-        let origin = FixedOrigin(scheme: .http, host: "[2001:db8::1]".utf8, port: 8080)
+        let origin = FixedOrigin(scheme: .http, host: "[2001:db8::1]", port: 8080)
         let bytes = Array("GET /a HTTP/1.1\r\nHost: [2001:db8::1]:8080\r\n\r\n".utf8)
         var head = RequestHead()
         var progress = HeadProgress()

@@ -21,7 +21,6 @@ void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
 int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_seconds);
 /* Frees the buffers for records, which come back with the next use. 0, and nothing is freed, if they hold part of a record. */
 int clarder_ssl_free_idle_buffers(struct ssl_st *session);
-int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain);
 /* A stack and the references in it; NULL is none. */
 void clarder_free_certificates(struct stack_st_X509 *certificates);
 int clarder_ssl_ctx_set_chain(struct ssl_ctx_st *context, struct stack_st_X509 *chain);

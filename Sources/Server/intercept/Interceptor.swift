@@ -17,7 +17,13 @@ package final class Interceptor: Sendable {
     }
 
     /// The name of a leaf for this host.
-    static func leafName(_ host: DestinationHost) -> LeafName? { LeafName(host: host.description) }
+    static func leafName(_ host: DestinationHost) -> LeafName? {
+        switch host {
+        // In lower case, and checked: `LeafName` promises no more.
+        case .name(let name): .dns(name)
+        case .address(let address): LeafName(host: "\(address)")
+        }
+    }
 
     /// Whether clients accept a leaf for this host from this authority.
     func certifies(_ host: DestinationHost) -> Bool {

@@ -87,7 +87,7 @@ extension TunnelDoorstep {
         switch unsafe transport?.read(into: worker.readBuffer) ?? .closed {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
-            worker.shared.leafRefusals.withLock { $0.forget(refusalKey) }
+            worker.shared.leafRefusals.withLock { if !$0.isEmpty { $0.forget(refusalKey) } }
             unsafe enter(.https, with: UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
         case .wouldBlock: return
         case .closed:

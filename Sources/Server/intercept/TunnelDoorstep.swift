@@ -53,9 +53,22 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     private var limits: HeldLimits?
     private var account: Account
     var stage = Stage.greeting
-    var transport: Transport?
-    var readEvent = IOEvent()
-    var writeEvent = IOEvent()
+    /// No method of a transport or of an `IOEvent` calls back: the unchecked accesses are exclusive.
+    var transport: Transport? {
+        _read { yield unsafe uncheckedTransport }
+        _modify { yield unsafe &uncheckedTransport }
+    }
+    @exclusivity(unchecked) private var uncheckedTransport: Transport?
+    var readEvent: IOEvent {
+        _read { yield unsafe uncheckedReadEvent }
+        _modify { yield unsafe &uncheckedReadEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedReadEvent = IOEvent()
+    var writeEvent: IOEvent {
+        _read { yield unsafe uncheckedWriteEvent }
+        _modify { yield unsafe &uncheckedWriteEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedWriteEvent = IOEvent()
     /// What the client has sent in the tunnel, before TLS began.
     var received: [UInt8]
     private var unsentGreeting: ArraySlice<UInt8>
@@ -78,7 +91,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         received = client.unread
         unsentGreeting = greeting[...]
         self.early = early
-        transport = client.release()
+        unsafe uncheckedTransport = client.release()
     }
 
     /// Takes the client's connection from its stream, and tells the client that it has its tunnel, which is opened.
@@ -380,7 +393,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             peer: request.client, isAdmitted: true, identity: request.identity, listener: request.listener,
             isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
-                scheme: scheme, host: target.host.uriText.utf8, port: request.head.target.port),
+                scheme: scheme, host: target.host.uriText, port: request.head.target.port),
             serverName: request.serverName)
         unsafe worker.accept(transport, context, place, received: bytes)
     }

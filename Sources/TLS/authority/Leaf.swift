@@ -10,11 +10,14 @@ import COpenSSL
     package let notAfter: Int64
     /// From here on a new leaf is made for a new connection: half of the lifetime has passed.
     package let renewFrom: Int64
+    /// SHA-256 of the text of `name`. With it a session is resumed for the same host only.
+    let nameDigest: [UInt8]
     private let issued: Certificate
     private let authority: CertificateAuthority
 
     init(_ issued: Certificate, for name: LeafName, validity: LeafValidity, by authority: CertificateAuthority) {
         self.name = name
+        nameDigest = Digest.sha256(name.text.utf8)
         (notBefore, notAfter, renewFrom) = (validity.notBefore, validity.notAfter, validity.renewFrom)
         self.issued = issued
         self.authority = authority

@@ -5,7 +5,7 @@ import Glibc
 /// The server's side of TLS with a client, in an opened tunnel or of a listener, over a non-blocking socket. It does not own the socket.
 ///
 /// Bytes count as written once they are encrypted. What the socket does not accept waits here (`hasUnsentBytes`), and nothing else is
-/// encrypted until it is sent. So reading waits for bytes of the client only, and writing for room in the socket only.
+/// encrypted until it is sent. The last records of a handshake wait, too, so that they can go out together with the first answer. So reading waits for bytes of the client only, and writing for room in the socket only.
 ///
 /// After a failure the session must not be used: close the socket.
 @safe package final class TLSServerSession {
@@ -25,6 +25,8 @@ import Glibc
         set { unsafe uncheckedUnsentStart = newValue }
     }
     @exclusivity(unchecked) private var uncheckedUnsentStart = 0
+    /// The unsent records are the last ones of the handshake, which the socket has not been offered yet.
+    private var holdsBack = false
     /// Reads the bytes that were received before the session was made.
     private var readsMemory = true
     /// The place among the sessions that keep OpenSSL's buffers; nil while this one keeps none. Reading and setting it calls nothing: the unchecked
@@ -101,6 +103,7 @@ import Glibc
 
     /// Sends what is encrypted. Returns `.wantWrite` if the socket does not accept all of it.
     package func flush() -> TLSHandshake {
+        holdsBack = false
         if records.count > 0 {
             let sent = unsafe send(records.bytes)
             switch sent {
@@ -148,6 +151,9 @@ import Glibc
     // MARK: the handshake
 
     /// Goes on with the handshake. Nothing may be read or written before it has succeeded.
+    ///
+    /// Its last records, which are session tickets or the `Finished` of TLS 1.2, are sent by the first `write` or by `flush`: the caller calls
+    /// `flush` unless it has an answer at once.
     package func handshake() -> TLSHandshake {
         if hasUnsentBytes {
             let flushed = flush()
@@ -158,17 +164,30 @@ import Glibc
             ErrorQueue.clear()
             let status = unsafe SSL_do_handshake(raw)
             let result = unsafe status == 1 ? .bytes(0) : Outcome.of(status, raw)
+            if case .bytes = result {
+                holdBack()
+                return .done
+            }
+            let isAnswered = records.count > 0
             // An alert that OpenSSL sends about a failure goes out as well.
             let flushed = flush()
             switch result {
-            case .bytes: return flushed
-            case .wantRead where readSocket(): continue
+            case .bytes: return .done
+            // What the client has sent may go on in the socket, but not what it sends to an answer that has just left.
+            case .wantRead where readSocket() && !isAnswered: continue
             case .wantRead: return flushed == .done ? .wantRead : flushed
             case .wantWrite: return .wantWrite
             case .closed: return fail(.truncated)
             case .failed(let failure): return fail(certificateProblem ?? failure)
             }
         }
+    }
+
+    private func holdBack() {
+        guard records.count > 0 else { return }
+        unsafe unsent.append(contentsOf: records.bytes)
+        records.removeAll()
+        holdsBack = true
     }
 
     /// What is wrong with the certificate of a client that is asked for one. Nil if that is not why the handshake failed.
@@ -222,6 +241,11 @@ import Glibc
     /// - Parameter vectors: an array of `count` values of type `iovec`.
     package func write(_ vectors: UnsafeMutableRawPointer, _ count: Int) -> TLSResult {
         let pieces = unsafe UnsafeBufferPointer(start: vectors.assumingMemoryBound(to: iovec.self), count: count)
+        if holdsBack {
+            // Before this answer, and with the same system call.
+            holdsBack = false
+            if unsafe unsent.withUnsafeBytes({ unsafe records.append($0) }) { unsent = [] }
+        }
         if hasUnsentBytes {
             switch flush() {
             case .done: break

@@ -1,5 +1,6 @@
 import Access
 import Foundation
+import Glibc
 import Interception
 import Passwords
 import Rules
@@ -63,6 +64,27 @@ struct InterceptionScenarios {
             _ = try s.secureTunnel(to: Self.authority(origin))
             _ = try s.secureTunnel(to: "offline.listed.test:443")
             #expect(origin.connectionCount == 0)
+        }
+    }
+
+    /// A client of TLS 1.2 asks for nothing before the end of the handshake has come.
+    @Test(arguments: ["-tls1_2", "-tls1_3"]) func `openssl s_client gets its answer`(_ version: String) throws {
+        try withOrigin(.answers(Self.stored)) { s, origin in
+            let authority = Self.authority(origin)
+            let output = try shell(
+                "printf 'GET /a HTTP/1.1\\r\\nHost: \(authority)\\r\\nConnection: close\\r\\n\\r\\n' | timeout 60 openssl s_client -proxy 127.0.0.1:\(s.proxy.addresses[0].port) -connect \(authority) \(version) -ign_eof 2>&1"
+            )
+            #expect(output.contains("\r\n\r\nsecret"), "\(output)")
+        }
+    }
+
+    @Test func `a client that asks for nothing gets its session tickets`() throws {
+        try withOrigin(.answers(Self.stored)) { s, _ in
+            let client = try s.secureTunnel(to: "offline.listed.test:443")
+            try s.eventually("the tickets arrive") {
+                var byte: UInt8 = 0
+                return unsafe recv(client.wire.fd, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) == 1
+            }
         }
     }
 

@@ -137,19 +137,6 @@ struct TLSListenerScenarios {
     }
 }
 
-/// What a shell prints.
-private func shell(_ command: String) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", command]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self)
-}
-
 @Suite("Certificates of clients")
 struct ClientIdentityScenarios {
     /// A client with a certificate that the authority of the tests has issued.

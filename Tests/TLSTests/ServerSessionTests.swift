@@ -41,14 +41,20 @@ private final class OpenedLink {
         return Array(bytes.prefix(max(count, 0)))
     }
 
+    /// How many bytes the client has not read.
+    var waitingAtClient: Int {
+        var bytes = [UInt8](repeating: 0, count: 10_000)
+        return unsafe max(0, recv(link.clientFD, &bytes, bytes.count, CInt(MSG_PEEK | MSG_DONTWAIT)))
+    }
+
     func putOnWire(_ bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         _ = unsafe send(link.clientFD, bytes, bytes.count, 0)
     }
 }
 
-@Suite("TLS sessions with clients keep OpenSSL's buffers while they are busy")
-struct ServerSessionTests {
+/// What makes both ends.
+private struct Ends {
     private let clients: TLSClientContext
     private let context: TLSServerContext
     private let leaf: Leaf
@@ -63,7 +69,16 @@ struct ServerSessionTests {
         leaf = try LeafCache(fixture.authority).issue(#require(LeafName(host: "a.test")), at: Int64(now.tv_sec))
     }
 
-    private func open() throws -> OpenedLink { try OpenedLink(clients, context, leaf, records) }
+    func open() throws -> OpenedLink { try OpenedLink(clients, context, leaf, records) }
+}
+
+@Suite("TLS sessions with clients keep OpenSSL's buffers while they are busy")
+struct ServerSessionTests {
+    private let ends: Ends
+
+    init() throws { ends = try Ends() }
+
+    private func open() throws -> OpenedLink { try ends.open() }
 
     /// Takes the places of all sessions before.
     private func openOthers() throws -> [OpenedLink] {
@@ -132,5 +147,55 @@ struct ServerSessionTests {
         for _ in 0...BufferHolders.placesMax { _ = try connected() }
         let last = try connected()
         #expect(last.server.keepsBuffers)
+    }
+}
+
+@Suite("The last records of a handshake with a client")
+struct HandshakeEndTests {
+    private let ends: Ends
+
+    init() throws { ends = try Ends() }
+
+    /// Both ends are done, and the server has session tickets for the client.
+    private func connected() throws -> OpenedLink {
+        let link = try ends.open()
+        #expect(link.client.handshake() == .wantRead)
+        #expect(link.server.handshake() == .wantRead)
+        #expect(link.client.handshake() == .done)
+        #expect(link.waitingAtClient == 0)
+        #expect(link.server.handshake() == .done)
+        return link
+    }
+
+    @Test func `they wait for the first answer, and go before it`() throws {
+        let link = try connected()
+        #expect(link.server.hasUnsentBytes && link.waitingAtClient == 0)
+        #expect(write(link.client, "question") == .bytes(8))
+        #expect(link.readAtServer().text == "question")
+        #expect(link.waitingAtClient == 0)
+        #expect(link.writeAtServer("answer") == .bytes(6))
+        #expect(!link.server.hasUnsentBytes)
+        #expect(link.waitingAtClient > 100)
+        #expect(read(link.client).text == "answer")
+    }
+
+    @Test func `flush sends them if there is no answer`() throws {
+        let link = try connected()
+        #expect(link.server.flush() == .done)
+        #expect(!link.server.hasUnsentBytes)
+        let tickets = link.waitingAtClient
+        #expect(tickets > 100)
+        #expect(link.server.flush() == .done)
+        #expect(link.waitingAtClient == tickets)
+        #expect(read(link.client).result == .wantRead)
+        #expect(link.writeAtServer("answer") == .bytes(6))
+        #expect(read(link.client).text == "answer")
+    }
+
+    @Test func `a session that ends sends them before close_notify`() throws {
+        let link = try connected()
+        link.server.shutdown()
+        #expect(link.waitingAtClient > 100)
+        #expect(read(link.client).result == .closed)
     }
 }

@@ -22,6 +22,17 @@ extension ClientConnection {
         startReading(over: transport)
         unsafe received(bytes)
         drain()
+        finishHandshake()
+    }
+
+    /// Sends what is left of a TLS handshake, if no answer has taken it along.
+    private func finishHandshake() {
+        guard unsafe transport?.hasUnsentBytes == true, !writeEvent.isAdded else { return }
+        switch unsafe transport?.flush() ?? .closed {
+        case .bytes: break
+        case .wouldBlock: waitForRoom()
+        case .closed, .failed: close(.clientLeft)
+        }
     }
 
     /// Takes the transport of a client that is refused before it has made a request, in the terms of its own protocol.

@@ -74,11 +74,10 @@ extension TunnelDoorstep {
         if transport?.isResumed == true { worker.counters.add(.handshakesResumed) }
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.clientIdle)
         readEvent.add()
-        sendTickets()
         expectRequest()
     }
 
-    /// Sends what is left of the handshake: a client need not read it before it sends its request.
+    /// Sends what is left of the handshake. With TLS 1.3 the request may be there already; then it goes with the answer.
     func sendTickets() {
         if case .wouldBlock = transport?.flush() { writeEvent.add() }
     }
@@ -89,7 +88,7 @@ extension TunnelDoorstep {
             worker.counters.add(.bytesFromClients, count)
             worker.shared.leafRefusals.withLock { if !$0.isEmpty { $0.forget(refusalKey) } }
             unsafe enter(.https, with: UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
-        case .wouldBlock: return
+        case .wouldBlock: sendTickets()
         case .closed:
             noteRefusal(.ended)
             close(.clientClosed)

@@ -78,13 +78,30 @@ struct InterceptionScenarios {
         }
     }
 
+    private static func hasBytes(_ client: ScriptedClient) -> Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(client.wire.fd, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) == 1
+    }
+
     @Test func `a client that asks for nothing gets its session tickets`() throws {
         try withOrigin(.answers(Self.stored)) { s, _ in
             let client = try s.secureTunnel(to: "offline.listed.test:443")
-            try s.eventually("the tickets arrive") {
-                var byte: UInt8 = 0
-                return unsafe recv(client.wire.fd, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) == 1
-            }
+            try s.eventually("the tickets arrive") { Self.hasBytes(client) }
+        }
+    }
+
+    @Test func `session tickets do not wait for an answer that takes time`() throws {
+        try withOrigin(.answers("")) { s, origin in
+            let authority = Self.authority(origin)
+            let client = try s.tunnel(to: authority)
+            // The request arrives together with the last record of the handshake.
+            try client.wire.holdSegments(true)
+            try client.wire.secure(try s.trust(), name: "127.0.0.1")
+            try client.askInside("GET", "/a", host: authority)
+            #expect(!Self.hasBytes(client))
+            try client.wire.holdSegments(false)
+            try s.eventually("the origin is asked") { origin.heads.count == 1 }
+            try s.eventually("the tickets arrive") { Self.hasBytes(client) }
         }
     }
 

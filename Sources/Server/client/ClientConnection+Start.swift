@@ -25,12 +25,13 @@ extension ClientConnection {
         finishHandshake()
     }
 
-    /// Sends what is left of a TLS handshake, if no answer has taken it along.
+    /// Sends what is left of a TLS handshake, if no answer has taken it along. What the socket does not accept before there is a whole request goes with
+    /// the answer.
     private func finishHandshake() {
         guard unsafe transport?.hasUnsentBytes == true, !writeEvent.isAdded else { return }
         switch unsafe transport?.flush() ?? .closed {
         case .bytes: break
-        case .wouldBlock: waitForRoom()
+        case .wouldBlock: if phase == .answering { waitForRoom() }
         case .closed, .failed: close(.clientLeft)
         }
     }

@@ -51,6 +51,14 @@ final class Wire: @unchecked Sendable {  // one thread at a time uses it
         guard count > 0 else { throw WireError("\(who): nothing happened within \(patience) ms") }
     }
 
+    /// Keeps what is written until it is told otherwise, so that it leaves in one segment (TCP_CORK of tcp(7): for 200 ms at most).
+    func holdSegments(_ holds: Bool) throws {
+        var value: CInt = holds ? 1 : 0
+        guard unsafe setsockopt(fd, CInt(IPPROTO_TCP), TCP_CORK, &value, 4) == 0 else {
+            throw WireError("\(who): TCP_CORK: \(systemErrorText(errno))")
+        }
+    }
+
     /// Speaks TLS from now on, as a client.
     func secure(_ context: TLSClientContext, name: String) throws {
         guard clearBlocking(fd) else { throw WireError("\(who): fcntl: \(systemErrorText(errno))") }

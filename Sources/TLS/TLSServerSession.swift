@@ -5,7 +5,8 @@ import Glibc
 /// The server's side of TLS with a client, in an opened tunnel or of a listener, over a non-blocking socket. It does not own the socket.
 ///
 /// Bytes count as written once they are encrypted. What the socket does not accept waits here (`hasUnsentBytes`), and nothing else is
-/// encrypted until it is sent. The last records of a handshake wait, too, so that they can go out together with the first answer. So reading waits for bytes of the client only, and writing for room in the socket only.
+/// encrypted until it is sent. So reading waits for bytes of the client only, and writing for room in the socket only. The last records of a
+/// handshake wait, too, so that they can go out together with the first answer.
 ///
 /// After a failure the session must not be used: close the socket.
 @safe package final class TLSServerSession {
@@ -163,21 +164,20 @@ import Glibc
         while true {
             ErrorQueue.clear()
             let status = unsafe SSL_do_handshake(raw)
-            let result = unsafe status == 1 ? .bytes(0) : Outcome.of(status, raw)
-            if case .bytes = result {
+            if status == 1 {
                 holdBack()
                 return .done
             }
+            let result = unsafe Outcome.of(status, raw)
             let isAnswered = records.count > 0
             // An alert that OpenSSL sends about a failure goes out as well.
             let flushed = flush()
             switch result {
-            case .bytes: return .done
             // What the client has sent may go on in the socket, but not what it sends to an answer that has just left.
             case .wantRead where readSocket() && !isAnswered: continue
             case .wantRead: return flushed == .done ? .wantRead : flushed
             case .wantWrite: return .wantWrite
-            case .closed: return fail(.truncated)
+            case .closed, .bytes: return fail(.truncated)
             case .failed(let failure): return fail(certificateProblem ?? failure)
             }
         }

@@ -98,7 +98,6 @@ struct InterceptionScenarios {
             try client.wire.holdSegments(true)
             try client.wire.secure(try s.trust(), name: "127.0.0.1")
             try client.askInside("GET", "/a", host: authority)
-            #expect(!Self.hasBytes(client))
             try client.wire.holdSegments(false)
             try s.eventually("the origin is asked") { origin.heads.count == 1 }
             try s.eventually("the tickets arrive") { Self.hasBytes(client) }

@@ -23,7 +23,7 @@ package enum Vary: Sendable, Equatable {
                 let name = VaryName(element)
                 // "*" is a tchar, but not a field name.
                 isReadable = isReadable && !element.contains(Byte.asterisk) && element.allSatisfy(isTchar)
-                if !names.contains(name) { names.append(name) }
+                if !name.isNeverForwarded, !names.contains(name) { names.append(name) }
             }
         }
         if !isReadable || names.count > Self.namesMax {
@@ -32,6 +32,18 @@ package enum Vary: Sendable, Equatable {
             self = names.isEmpty ? .none : .names(names)
         }
     }
+}
+
+extension Vary {
+    func nominates(_ name: FieldName) -> Bool {
+        switch self {
+        case .none, .star: false
+        case .names(let names): names.contains { $0.name == name }
+        }
+    }
+
+    /// The origin selects by the site of the page that asks. Its answers have permissions for that site alone (Fetch Standard, CORS protocol).
+    package var nominatesOrigin: Bool { nominates(.origin) }
 }
 
 /// A field name in `Vary`.
@@ -44,6 +56,16 @@ package struct VaryName: Sendable, Equatable {
         name = FieldName(spelling: spelling)
         self.spelling = spelling.map(asciiLowercased)
     }
+
+    /// The field is for one connection (RFC 9110 §7.6.1) or for a proxy. No origin gets it from here, so it selects nothing.
+    var isNeverForwarded: Bool {
+        name == .other ? spelling.starts(with: "proxy-".utf8) : VaryName.neverForwarded.contains(name)
+    }
+
+    private static let neverForwarded: FieldNameSet = [
+        .connection, .keepAlive, .proxyConnection, .te, .transferEncoding, .upgrade, .http2Settings, .larderPolicy,
+        .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization,
+    ]
 
     func names(_ line: FieldLine, _ bytes: borrowing Span<UInt8>) -> Bool {
         guard line.name == name else { return false }

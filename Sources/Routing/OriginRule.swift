@@ -189,12 +189,15 @@ package struct OriginTable: Sendable {
     package let general: OriginTerms
     /// Whether any rule follows redirects.
     package let followsRedirects: Bool
+    /// Whether any rule changes the fields of requests.
+    package let changesFields: Bool
     private let rules: [(conditions: RuleConditions, terms: OriginTerms)]
 
     /// - Parameter profiles: those of the rules that say something about TLS, by the number of the rule.
     package init(_ rules: [OriginRule] = [], general: OriginTerms, profiles: [Int: TLSProfile] = [:]) {
         self.general = general
         followsRedirects = rules.contains { $0.redirectsMax != nil }
+        changesFields = rules.contains { !$0.fields.isEmpty }
         self.rules = rules.map { ($0.conditions, $0.terms(over: general, profiles[$0.number])) }
     }
 

@@ -121,8 +121,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         var codingVariant: CodingVariant?
         let vary = cached.vary
         if vary != .none {
-            secondaryKey = SecondaryKey(vary, request: request.fields)
-            codingVariant = CodingVariant(vary, request: request.fields)
+            let selecting = request.selectingFields
+            secondaryKey = SecondaryKey(vary, request: selecting)
+            codingVariant = CodingVariant(vary, request: selecting)
         }
         self.init(
             key: request.key, keyBytes: StoredResponse.exactCopy(of: request.keyBytes), cached: cached, fields: fields,
@@ -161,9 +162,16 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The response for another request, for which a 304 selected it.
     func renewed(for request: OwnedRequest) -> StoredResponse {
-        renewed(
-            cached, fields, SecondaryKey(cached.vary, request: request.fields),
-            CodingVariant(cached.vary, request: request.fields), codingByHead)
+        renewed(cached: cached, fields: fields, for: request)
+    }
+
+    /// The response with other fields, over the same body, for requests that select it as this one does.
+    func renewed(cached: CachedResponse, fields: Fields, for request: OwnedRequest) -> StoredResponse {
+        guard cached.vary != .none else { return renewed(cached, fields, nil, nil, nil) }
+        let selecting = request.selectingFields
+        return renewed(
+            cached, fields, SecondaryKey(cached.vary, request: selecting),
+            CodingVariant(cached.vary, request: selecting), nil)
     }
 
     /// The same response with another body, which has the same bytes so far: the one that this body moved to.
@@ -209,10 +217,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// Whether its validator may be sent if no variant matches, so that a 304 can select it (RFC 9111 §4.3.1).
     ///
     /// Not if it varies by coding: servers that compress while sending confirm the tag of the uncompressed form to every client, which
-    /// would then never get it compressed.
+    /// would then never get it compressed. Not if it varies by `Origin`: its head has the permission of one site
+    /// (`Access-Control-Allow-Origin`), which a 304 need not repeat for another.
     var isCandidate: Bool {
-        !cached.vary.nominatesAcceptEncoding && cached.eTag != nil && cached.vary != .star && body.state != .failed
-            && !body.isWindowed
+        !cached.vary.nominatesAcceptEncoding && !cached.vary.nominatesOrigin && cached.eTag != nil
+            && cached.vary != .star && body.state != .failed && !body.isWindowed
     }
 
     /// Whether it may answer the request: the variant matches, and the body is complete, partial or growing.
@@ -220,9 +229,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         guard body.state != .failed, !body.isWindowed else { return false }
         if isUndecodable, !coding.suits(AcceptedCodings(request.fields)) { return false }
         guard let secondaryKey else { return true }
-        let bytes = request.bytes
-        if secondaryKey.matches(request.head.fields, bytes: bytes.span) { return true }
-        return codingVariant?.serves(request.fields, request.cache, coding) ?? false
+        let selecting = request.selectingFields
+        if secondaryKey.matches(selecting) { return true }
+        return codingVariant?.serves(selecting, request.cache, coding) ?? false
     }
 
     /// Records that inflating the body failed. From now on it is served only to clients that accept the stored coding.

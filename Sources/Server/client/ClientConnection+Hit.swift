@@ -314,6 +314,8 @@ extension ClientConnection {
         if context.listener?.isForPeers == true { request.readPeer(worker.shared.fleet?.peers) }
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
+        } else if snapshot.origins.changesFields, destination != nil {
+            request.noteFieldChanges(by: snapshot, now: worker.wallTime)
         }
         if pins != nil || request.head.fields.present.contains(.authorization) { pin(request) }
         phase = .answering

@@ -66,6 +66,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var pin: BoundIdentity?
     /// Nil: cookies are passed on as they are.
     private(set) var cookies: RequestCookies?
+    /// What rules change in the fields before an origin gets them. Nil: nothing.
+    var fieldChanges: FieldChanges?
     /// The placeholder in the head, which is replaced by `credential`.
     private(set) var placeholderUse: PlaceholderUse?
     /// Why the request is refused for what it has as a credential.
@@ -146,6 +148,7 @@ final class OwnedRequest: ReceivedRequest {
         madeAccess?.value.details?.ownCredential = credential?.rule.name
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
+        noteFieldChanges(by: snapshot, now: now)
         // If the key is not the URI here, an earlier call made it.
         if keyRules == nil && credentialTag == nil && cookies == nil && keyBytes == uri { return }
         var made = uri

@@ -22,17 +22,21 @@ final class RequestCookies {
     }
 }
 
-extension Fetch {
-    /// Sets the field `Cookie`. A TRACE has none, because it would come back with all its fields (RFC 9110 §9.3.8).
-    func addCookies(_ cookies: RequestCookies, to outgoing: inout OutgoingRequest) {
-        guard request.method != .trace else { return outgoing.remove(.cookie) }
-        let own = cookies.bringsOwn ? request.fields.all(.cookie) : []
-        guard let field = cookies.jar.field(for: cookies.origin, beside: own, now: worker.wallTime) else {
-            return outgoing.remove(.cookie)
+extension OwnedRequest {
+    /// Sets the field `Cookie`. A TRACE has none, because it would come back with all its fields (RFC 9110 §9.3.8). Returns the number of
+    /// cookies.
+    func setCookies(of cookies: RequestCookies, in outgoing: inout OutgoingRequest, now: WallTime) -> Int {
+        let own = cookies.bringsOwn ? fields.all(.cookie) : []
+        guard method != .trace, let field = cookies.jar.field(for: cookies.origin, beside: own, now: now) else {
+            outgoing.remove(.cookie)
+            return 0
         }
         outgoing.set(.cookie, field.value)
-        Diagnostics.debug(.requests, "\(subject): \(field.count) cookies of the jar \(cookies.use.jar)")
+        return field.count
     }
+}
+
+extension Fetch {
 
     /// Takes the cookies that a response sets. A 407 comes from a proxy, and not from the origin.
     func learnCookies(_ cookies: RequestCookies, from response: ReceivedResponse) {

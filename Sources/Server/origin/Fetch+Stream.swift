@@ -155,21 +155,22 @@ extension Fetch {
         } else if !terms.mayPersist {
             outgoing.closeAfterwards()
         }
-        for change in terms.fields { outgoing.apply(change) }
+        let cookieCount = request.change(
+            &outgoing, by: terms.fields, hasConditions: !retrieval.conditions.isEmpty, asksForPart: hole != nil,
+            now: worker.wallTime)
+        if cookieCount > 0, let cookies = request.cookies {
+            Diagnostics.debug(.requests, "\(subject): \(cookieCount) cookies of the jar \(cookies.use.jar)")
+        }
         encoder = nil
         if terms.encodesRequests, mayEncodeBody {
             outgoing.encodeContent("gzip")
             encoder = ContentEncoder(isPrompt: request.isLengthUnknown)
             worker.counters.add(.requestsEncoded)
         }
-        if request.releaseRule?.kind.isIndex == true, hole == nil {
-            outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
-        }
         if asksPastCaches {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
             outgoing.set(.pragma, Array("no-cache".utf8))
         }
-        if let cookies = request.cookies { addCookies(cookies, to: &outgoing) }
         if credentialUse != nil { addCredentials(to: &outgoing) }
         if substitution != nil { substitute(in: &outgoing) }
         switch content {

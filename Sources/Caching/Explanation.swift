@@ -64,7 +64,7 @@ private func lifetimeLines(_ stored: CachedResponse, _ now: WallTime) -> [Explan
             "response_is_fresh",
             left > .zero ? "yes, for " + count(left) : "no, since " + count(.zero - left)))
     lines.append(ExplanationLine("stale-while-revalidate", window(terms.staleWhileRevalidate)))
-    lines.append(ExplanationLine("stale on error", terms.forbidsStale ? "forbidden" : window(terms.staleOnError)))
+    lines.append(ExplanationLine("stale on error", terms.forbidsStale ? "forbidden" : window(terms.boundOnError)))
     return lines
 }
 

@@ -4,7 +4,9 @@ package import Message
 ///
 /// Each field of the new response replaces all stored lines with its name, at the place of the first. New names are appended. These
 /// fields stay as stored: fields that are never stored from a response, `Content-Length`, and those that say how the stored bytes are to
-/// be read (`Content-Encoding`, `Content-Range`). `Age` is removed unless the new response has one, because it was about the old one.
+/// be read (`Content-Encoding`, `Content-Range`). So does a weak `ETag` that comes back strong: what is stored is not the same to the byte, and
+/// parts of it must not be combined with parts of what has the strong tag (RFC 9110 §8.8.1). `Age` is removed unless the new response has
+/// one, because it was about the old one.
 ///
 /// - Parameter received: when the 304 arrived, which stands for a missing `Date` (RFC 9110 §6.6.1). If nil, the stored `Date` stays.
 package func freshened(_ stored: Fields, by notModified: Fields, received: WallTime? = nil) -> Fields {
@@ -21,7 +23,9 @@ package func freshening(
 }
 
 private func merged(_ stored: Fields, by notModified: Fields, _ received: WallTime?) -> Fields {
-    let update = withDate(storedFields(of: notModified).dropping { isKept($0.name) }, received)
+    let keepsTag = isStrengthened(stored, by: notModified)
+    let update = withDate(
+        storedFields(of: notModified).dropping { isKept($0.name) || (keepsTag && $0.name == .eTag) }, received)
     var result = Fields()
     var written: [Int] = []
     for line in stored.lines {
@@ -46,6 +50,14 @@ func isKept(_ name: FieldName) -> Bool {
     case .contentLength, .contentEncoding, .contentRange: true
     default: false
     }
+}
+
+/// Whether the stored tag is weak, and the update has the same one as a strong tag.
+private func isStrengthened(_ stored: Fields, by update: Fields) -> Bool {
+    guard let new = update.first(.eTag).flatMap({ EntityTag(parsing: $0) }), !new.isWeak,
+        let old = stored.first(.eTag).flatMap({ EntityTag(parsing: $0) })
+    else { return false }
+    return old.isWeak && old.opaque == new.opaque
 }
 
 private func withDate(_ fields: Fields, _ received: WallTime?) -> Fields {

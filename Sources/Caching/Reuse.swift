@@ -113,6 +113,10 @@ extension CacheUse {
         CacheUse(rawValue: CacheUse.revalidateAlways.rawValue | CacheUse.noRead.rawValue)
     }
 
+    /// The policies for a response that came while the request waited for it: what the origin has said just now is not validated once more because
+    /// of `revalidate-always`.
+    package static func ofPublished(_ use: CacheUse) -> CacheUse { use.subtracting(.revalidateAlways) }
+
     /// Whether these policies serve any stored response. `cache-first` does not serve stale errors.
     fileprivate func takes(_ terms: ReuseTerms, ttl: Seconds) -> Bool {
         contains(.cacheOnly)
@@ -145,7 +149,7 @@ private func considerStale(
 ) -> Reuse {
     let staleness = age - min(terms.lifetime, wanted ?? terms.lifetime)
     if let maxStale = request.directives.maxStale, request.directives.minFresh == nil {
-        let isPermitted = ttl > .zero || !terms.forbidsStale
+        let isPermitted = ttl > .zero || (!terms.forbidsStale && terms.isEverFresh)
         if isPermitted, maxStale.permits(staleness) {
             return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl)
         }

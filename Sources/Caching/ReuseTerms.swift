@@ -7,8 +7,11 @@ package struct ReuseTerms: Sendable, Equatable {
     package let responseTime: WallTime
     /// How long after its lifetime the response may be served while it is validated (RFC 5861 §3). Zero if not at all.
     package let staleWhileRevalidate: Seconds
-    /// How long after its lifetime it may be served if the origin fails (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at all.
-    package let staleOnError: Seconds
+    /// How long after its lifetime it may be served if the origin fails, if it has a lifetime (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at
+    /// all.
+    private let staleOnError: Seconds
+    /// `staleOnError` is what the origin says, and not the general bound.
+    private let saysStaleIfError: Bool
     /// `no-cache` without a field list, or access is proven by asking: never serve it without validation.
     package private(set) var noCache: Bool
     /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never serve it stale (§4.2.4).
@@ -34,6 +37,7 @@ package struct ReuseTerms: Sendable, Equatable {
         self.forbidsStale = forbidsStale
         staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
         staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
+        saysStaleIfError = directives.staleIfError != nil
         noCache = directives.noCache || handling.asksForAccess
         needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
@@ -44,7 +48,7 @@ package struct ReuseTerms: Sendable, Equatable {
 
     private mutating func setLifetime(_ lifetime: FreshnessLifetime) {
         self.lifetime = lifetime.seconds
-        guard lifetime.countsFromArrival else { return }
+        guard lifetime.countsFromArrival, lifetime.seconds > .zero else { return }
         // Such a lifetime ends exactly this many seconds after the arrival.
         correctedInitialAge = correctedInitialAge.wholeSeconds
         self.lifetime = lifetime.seconds + correctedInitialAge.seconds
@@ -72,7 +76,8 @@ package struct ReuseTerms: Sendable, Equatable {
         form.write(responseTime)
         form.write(staleWhileRevalidate)
         form.write(staleOnError)
-        form.write(flags: noCache, forbidsStale, allowsAuthorization, immutable, isError, isOutdated)
+        form.write(
+            flags: noCache, forbidsStale, allowsAuthorization, immutable, isError, isOutdated, saysStaleIfError)
     }
 
     init(from form: inout StoredFormReader) throws(StoredFormError) {
@@ -84,6 +89,7 @@ package struct ReuseTerms: Sendable, Equatable {
         let flags = try form.readFlags()
         (noCache, forbidsStale, allowsAuthorization) = (flags[0], flags[1], flags[2])
         (immutable, isError, isOutdated) = (flags[3], flags[4], flags[5])
+        saysStaleIfError = flags[6]
         needsValidation = noCache || isOutdated
     }
 
@@ -93,6 +99,18 @@ package struct ReuseTerms: Sendable, Equatable {
         result.needsValidation = true
         return result
     }
+
+    /// The response has, or had, a lifetime in which it is for every request. Without one, as with an `ETag` alone or with `max-age=0`, only the
+    /// origin can say whether it is for a request: it may be made for the client that got it.
+    var isEverFresh: Bool { lifetime > .zero }
+
+    /// How long after its lifetime the response may be served if the origin fails. What was never fresh may be made for one client: the general
+    /// bound is not for it.
+    package var boundOnError: Seconds { isEverFresh || saysStaleIfError ? staleOnError : .zero }
+
+    /// Whether the origin has said that the response is for every request, for however short a time. Otherwise it may be made for the client that
+    /// got it.
+    package var isForAll: Bool { !noCache && (isEverFresh || staleWhileRevalidate > .zero) }
 
     /// When the lifetime ends.
     package var expiry: WallTime { responseTime + TimeSpan(lifetime) - correctedInitialAge }

@@ -10,7 +10,11 @@ package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
 /// `stale-if-error`, RFC 5861 §4).
 ///
 /// The client's directives count as well. With `no-cache`, no response is served without validation. With `max-age` or `min-fresh`, none
-/// is served stale (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale it may be.
+/// is served stale (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale it may be. `stale-if-error` of the client
+/// takes the place of that of the origin, whether it allows more or less.
+///
+/// A response that was never fresh may be made for one client (`ReuseTerms.isEverFresh`). It stands in only if the origin says
+/// `stale-if-error`, or the policy `stale-on-error`.
 ///
 /// - Parameter use: `stale-on-error` removes the time limit and nothing else. With `no-read` nothing is served.
 package func mayServeStaleOnError(
@@ -29,8 +33,9 @@ package func mayServeStaleOnError(
     if left > .zero { return true }
     let staleness = Seconds.zero - left
     guard !terms.forbidsStale else { return false }
-    let isWithinBound = staleness < terms.staleOnError || use.contains(.staleOnError)
-    if let limit = request.directives.staleIfError, staleness < limit { return true }
+    let isWithinBound = staleness < terms.boundOnError || use.contains(.staleOnError)
+    guard terms.isEverFresh || isWithinBound else { return false }
+    if let limit = request.directives.staleIfError { return staleness < limit }
     if let maxStale = request.directives.maxStale { return maxStale.permits(staleness) && isWithinBound }
     guard request.directives.maxAge == nil, request.directives.minFresh == nil else { return false }
     return isWithinBound

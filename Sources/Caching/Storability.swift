@@ -26,6 +26,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case varyStar
     case notCacheable
     case neverReusable
+    case headTooLarge
 
     /// The parameter `detail` of `Cache-Status` (RFC 9211 §2.8).
     package var token: StaticString {
@@ -50,6 +51,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .varyStar: "vary-star"
         case .notCacheable: "not-cacheable"
         case .neverReusable: "never-reusable"
+        case .headTooLarge: "head-too-large"
         }
     }
 
@@ -75,6 +77,8 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .varyStar: "no later request can match the response's Vary"
         case .notCacheable: "neither the status nor the fields of the response allow it"
         case .neverReusable: "the response is stale at once and has no validator"
+        case .headTooLarge:
+            "validations have added so many fields that the head is larger than one that is received may be"
         }
     }
 }

@@ -100,15 +100,31 @@ private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredRea
 }
 
 /// Why a stored response must not stay that a 304 or the response to a HEAD has renewed (§4.3.4): the origin withdraws the permission to
-/// store it. Returns nil if it may stay.
+/// store it, or to give it to all who could have it. Returns nil if it may stay.
 /// - Parameters:
+///   - stored: what was known about the response before.
 ///   - fields: those of the renewed response.
 ///   - handling: that of the renewed response. Another one may have been in force when it was renewed.
+///   - limits: those of a head that is received. Updates add fields, and what no client would accept must not grow in the store.
 package func objectionToKeeping(
-    _ renewed: CachedResponse, _ fields: Fields, handling: CacheHandling
+    _ renewed: CachedResponse, _ fields: Fields, insteadOf stored: CachedResponse, handling: CacheHandling,
+    limits: Limits
 ) -> NotStoredReason? {
+    if renewed.vary == .star { return .varyStar }
+    // It may have come in answer to a request with credentials, which is not remembered (§3.5).
+    if stored.terms.allowsAuthorization, !renewed.terms.allowsAuthorization { return .authorization }
+    if isTooLarge(fields, limits) { return .headTooLarge }
     if renewed.hasOriginDirectives, handling.heedsOriginDirectives { return objectionOfOrigin(renewed.directives) }
     return objectionOfOrigin(HeededDirectives(fields, handling).directives)
+}
+
+/// Whether the fields exceed the limits of a received head. `Date` and `Via`, which Larder adds to it, do not count.
+private func isTooLarge(_ fields: Fields, _ limits: Limits) -> Bool {
+    if fields.lines.count > limits.fieldCountMax + 2 { return true }
+    let bytesMax = limits.headBytesMax + 128
+    // There may be bytes that belong to no line, so the lines are counted only where it matters.
+    guard fields.bytes.count > bytesMax else { return false }
+    return fields.lines.reduce(0) { $0 + $1.nameRange.count + $1.valueRange.count + 4 } > bytesMax
 }
 
 /// §3, last rule: something says that the response may be reused. If Larder does not know the status, that must be explicit.

@@ -108,11 +108,13 @@ package final class MemoryTier: Sendable {
 
     /// Decides who fetches a response that is not stored. The decision is made under the lock of the shard, so that one request leads
     /// and all others follow.
-    /// - Parameter knownNewest: the first response that `lookup` returned. Nil if it returned none.
+    /// - Parameters:
+    ///   - knownNewest: the first response that `lookup` returned. Nil if it returned none.
+    ///   - now: the time since the start of the process, if the caller can do without a transfer (`Leadership.keptApart`). Nil if not.
     package func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
     ) -> Leadership {
-        shelves.lead(key, keyBytes, knownNewest: knownNewest)
+        shelves.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now)
     }
 }
 

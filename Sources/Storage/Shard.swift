@@ -19,6 +19,7 @@ struct Shard {
     private(set) var copies = RecordQueue(.copies)
     private(set) var ghost = GhostQueue()
     var transfers = TransferTable()
+    var keptApart = KeptApart()
     private(set) var evictions = 0
     private(set) var evictedBytes = 0
     /// How often `admits` was called.

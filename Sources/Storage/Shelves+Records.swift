@@ -111,11 +111,12 @@ extension Shelves {
 
 extension Shelves {
     func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration?
     ) -> Leadership {
         read(shardIndex(key)) { shard in
             let newest = unsafe keyBytes.withUnsafeBytes { unsafe shard.table.variants(key, $0)?.first }
             guard newest === knownNewest else { return .lookAgain }
+            if let now, shard.keptApart.contains(key, now: now) { return .keptApart }
             let running = shard.transfers[key]
             // A request for another key with the same hash leads, and nobody can join it.
             if let running, running.keyBytes == keyBytes {
@@ -138,9 +139,14 @@ extension Shelves {
     }
 
     /// Removes a transfer from its shard, and sets its outcome. Returns the wakes to call.
-    func settle(_ transfer: TransferState, _ outcome: Transfer.Outcome) -> [Wake] {
+    func settle(_ transfer: TransferState, _ outcome: Transfer.Outcome, _ sharing: Transfer.Sharing) -> [Wake] {
         read(shardIndex(transfer.key)) { shard in
             shard.transfers.remove(transfer)
+            switch sharing {
+            case .unknown: break
+            case .proven: shard.keptApart.remove(transfer.key)
+            case .refuted(let end): shard.keptApart.insert(transfer.key, until: end)
+            }
             return transfer.settle(outcome)
         }
     }

@@ -160,9 +160,9 @@ package final class Tiers: Sendable {
     }
 
     package func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
     ) -> Leadership {
-        memory.lead(key, keyBytes, knownNewest: knownNewest)
+        memory.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now)
     }
 
     package var invalidations: Int { memory.invalidations }

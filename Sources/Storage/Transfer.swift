@@ -13,6 +13,16 @@ package final class Transfer: @unchecked Sendable {
         case failed(code: Int32)
     }
 
+    /// What the outcome shows of other responses for the key.
+    package enum Sharing: Sendable {
+        case unknown
+        /// The response may answer other requests as it is.
+        case proven
+        /// The response is for its leader alone. The next ones are likely to be so, too: until `end`, in time since the start of the process,
+        /// requests for the key do not wait for each other.
+        case refuted(until: Duration)
+    }
+
     private let shelves: Shelves
     let shared: TransferState
     package let isLeader: Bool
@@ -56,11 +66,11 @@ package final class Transfer: @unchecked Sendable {
 
     /// Sets the outcome and wakes all followers. Only the leader calls this; for `published`, after it has inserted the response, because
     /// later requests look into the cache or lead a transfer of their own. The first outcome stays.
-    package func resolve(_ outcome: Outcome) {
+    package func resolve(_ outcome: Outcome, _ sharing: Sharing = .unknown) {
         precondition(isLeader, "only the leader knows the outcome")
         if isResolved { return }
         isResolved = true
-        let wakes = shelves.settle(shared, outcome)
+        let wakes = shelves.settle(shared, outcome, sharing)
         if !wakes.isEmpty { for wake in wakes { wake() } }
     }
 
@@ -85,6 +95,8 @@ package enum Leadership: Sendable {
     case lead(Transfer)
     /// Another request is fetching the response.
     case follow(Transfer)
+    /// Fetch the response without leading: responses for the key are for one client each (`Transfer.Sharing.refuted`).
+    case keptApart
     /// The newest response changed since the look-up: look it up again.
     case lookAgain
 }

@@ -63,6 +63,12 @@ package struct RequestMachine: Sendable {
             collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts) && !cache.hasPreconditions
         }
 
+        /// Whether the request may have the answer to a question that the origin was asked before it came. Not with `no-cache` or
+        /// `max-age=0` (RFC 9111 §5.2.1.1, §5.2.1.4), unless the policy says that anything stored will do.
+        var mayFollow: Bool {
+            use.contains(.cacheFirst) || !(cache.directives.noCache || cache.directives.maxAge == .zero)
+        }
+
         /// Whether the request allows that its response is stored.
         var isStored: Bool {
             !cache.directives.noStore && !cache.overridesMethod && !use.contains(.noWrite)
@@ -95,8 +101,10 @@ package struct RequestMachine: Sendable {
         case lookAgain
         /// Another request leads a transfer for the key.
         case following
-        /// The transfer that this request follows published a response. `suits`: the response may answer this request.
-        case leaderPublished(suits: Bool)
+        /// A response for the key has proven a moment ago to be for one client alone: nobody waits for another's.
+        case keptApart
+        /// The transfer that this request follows published a response.
+        case leaderPublished(PublishedUse)
         /// The transfer ended with a response that only its leader may have.
         case leaderNotShared
         /// The transfer took longer than this request waits for a leader.
@@ -111,6 +119,24 @@ package struct RequestMachine: Sendable {
         /// The store cannot keep the bytes that are missing.
         case partNotKept
         case refused(Refusal)
+    }
+
+    /// How a follower can use the response that its leader published.
+    package enum PublishedUse: Equatable, Sendable {
+        /// It may answer the follower as it is.
+        case serve
+        /// It may answer the follower if the origin confirms it, asked with the follower's own fields (RFC 9111 §4, §5.2.2.4).
+        case validate
+        case unsuitable
+
+        /// - Parameter reuse: the decision about the response as a stored one, for the follower.
+        package init(_ reuse: Reuse, hasValidator: Bool) {
+            switch reuse {
+            case .serve, .serveStale, .serveStaleAndRevalidate: self = .serve
+            case .validate: self = hasValidator ? .validate : .unsuitable
+            case .fetch, .refuse: self = .unsuitable
+            }
+        }
     }
 
     /// What the driver does next.
@@ -130,7 +156,7 @@ package struct RequestMachine: Sendable {
         case servePublished
         /// Serve the selected response although it is stale, because the leader failed (RFC 9111 §4.2.4).
         case serveStale
-        /// Join the transfer for this key, as its leader if there is none: `leading`, `following` or `lookAgain` follows.
+        /// Join the transfer for this key, as its leader if there is none: `leading`, `following`, `keptApart` or `lookAgain` follows.
         case lead
         /// Wait for the leader: `leaderPublished`, `leaderNotShared`, `leaderFailed` or `collapseTimedOut` follows.
         case follow
@@ -193,6 +219,7 @@ package struct RequestMachine: Sendable {
             return request.needsIdentity ? .identify : .decide(resolved: false)
         case .refused(let refusal): return refuse(refusal)
         case .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .keptApart,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -206,6 +233,7 @@ package struct RequestMachine: Sendable {
             return .decide(resolved: false)
         case .refused(let refusal): return refuse(refusal)
         case .head, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .keptApart,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -222,6 +250,7 @@ package struct RequestMachine: Sendable {
             return allowed()
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .keptApart,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -250,7 +279,8 @@ package struct RequestMachine: Sendable {
             return missed(.varyMiss, isConditional: hasValidators && request.cache.method == .get)
         case .farAhead: return retrieveAlone(.partial)
         case .refused(let refusal): return refuse(refusal)
-        case .head, .identified, .verdict, .leading, .lookAgain, .following, .leaderPublished, .leaderNotShared,
+        case .head, .identified, .verdict, .leading, .lookAgain, .following, .keptApart, .leaderPublished,
+            .leaderNotShared,
             .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
@@ -284,8 +314,11 @@ package struct RequestMachine: Sendable {
             state = .lookingUp
             return .lookUp
         case .following:
+            // The transfer began before this request came.
+            guard request.mayFollow else { return retrieve(plan) }
             state = .following(plan.reason)
             return .follow
+        case .keptApart: return retrieve(plan)
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leaderPublished,
             .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
@@ -295,10 +328,11 @@ package struct RequestMachine: Sendable {
 
     private mutating func following(_ event: Event, _ reason: CacheStatus.ForwardReason) -> Action {
         switch event {
-        case .leaderPublished(suits: true):
+        case .leaderPublished(.serve):
             state = .serving
             return .servePublished
-        case .leaderPublished(suits: false), .leaderNotShared, .collapseTimedOut:
+        case .leaderPublished(.validate): return retrieve(RetrievalPlan(reason: reason, isConditional: true))
+        case .leaderPublished(.unsuitable), .leaderNotShared, .collapseTimedOut:
             return retrieveAlone(reason)
         case .leaderFailed(let refusal, let staleMayServe):
             guard staleMayServe else { return refuse(refusal) }
@@ -306,7 +340,7 @@ package struct RequestMachine: Sendable {
             return .serveStale
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .bodyUnavailable, .holeFound, .partNotKept:
+            .following, .keptApart, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
     }
@@ -322,7 +356,7 @@ package struct RequestMachine: Sendable {
             return .fillHole
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed:
+            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed:
             outOfOrder()
         }
     }
@@ -331,7 +365,8 @@ package struct RequestMachine: Sendable {
         switch event {
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable,
+            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
+            .bodyUnavailable,
             .holeFound, .partNotKept:
             outOfOrder()
         }
@@ -342,7 +377,8 @@ package struct RequestMachine: Sendable {
         // The reason that was found last is the one that the client gets, if it has not been sent the other.
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable,
+            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
+            .bodyUnavailable,
             .holeFound, .partNotKept:
             outOfOrder()
         }
@@ -357,17 +393,20 @@ package struct RequestMachine: Sendable {
         forwardReason = plan.reason
         // The validators replace the client's own conditions, so the result of a validation can serve other requests as well.
         guard request.mayLead || (request.collapses && plan.isConditional && request.isStored) else {
-            state = .retrieving
-            return .retrieve(plan)
+            return retrieve(plan)
         }
         state = .choosingLeader(plan)
         return .lead
     }
 
     private mutating func retrieveAlone(_ reason: CacheStatus.ForwardReason) -> Action {
+        retrieve(RetrievalPlan(reason: reason))
+    }
+
+    private mutating func retrieve(_ plan: RetrievalPlan) -> Action {
         state = .retrieving
-        forwardReason = reason
-        return .retrieve(RetrievalPlan(reason: reason))
+        forwardReason = plan.reason
+        return .retrieve(plan)
     }
 
     private mutating func refuse(_ refusal: Refusal) -> Action {

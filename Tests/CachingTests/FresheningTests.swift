@@ -37,6 +37,9 @@ struct FresheningTests {
         ("Connection does not take away what is stored", ["X-Hop: 1"], ["Connection: X-Hop"], ["X-Hop: 1"]),
         ("§4.2.3 Age was the old response's", ["Age: 99", "A: 1"], [], ["A: 1"]),
         ("§4.2.3 unless the 304 has one", ["Age: 99", "A: 1"], ["Age: 3"], ["Age: 3", "A: 1"]),
+        ("RFC 9110 §8.8.1 a weak tag does not become strong", ["ETag: W/\"a\""], ["ETag: \"a\""], ["ETag: W/\"a\""]),
+        ("a strong tag may become weak", ["ETag: \"a\""], ["ETag: W/\"a\""], ["ETag: W/\"a\""]),
+        ("another tag is another", ["ETag: W/\"a\""], ["ETag: \"b\""], ["ETag: \"b\""]),
         ("spelling and bytes as they come", ["etag: W/\"a\""], ["eTaG: W/\"a\u{E9}\""], ["eTaG: W/\"a\u{E9}\""]),
     ]
 

@@ -223,6 +223,18 @@ struct StalenessTests {
             "RFC 5861 §4 the request's own window", "max-age=10, stale-if-error=5", 16,
             ["Cache-Control: stale-if-error=20"], true
         ),
+        (
+            "RFC 5861 §4 the request's own window is the narrower one", "max-age=10, stale-if-error=60", 16,
+            ["Cache-Control: stale-if-error=5"], false
+        ),
+        ("narrower than the general bound", "max-age=10", 16, ["Cache-Control: stale-if-error=5"], false),
+        ("within it", "max-age=10", 14, ["Cache-Control: stale-if-error=5"], true),
+        ("of no length", "max-age=10", 10, ["Cache-Control: stale-if-error=0"], false),
+        ("never fresh: it may be made for one client", "max-age=0", 1, [], false),
+        ("never fresh, and the client takes any", "max-age=0", 1, ["Cache-Control: max-stale"], false),
+        ("never fresh, and the client's own window", "max-age=0", 1, ["Cache-Control: stale-if-error=9"], false),
+        ("never fresh, and the origin gives leave", "max-age=0, stale-if-error=5", 1, [], true),
+        ("no lifetime at all", "public", 1, [], false),
         ("nor does the request's", "max-age=10, must-revalidate", 16, ["Cache-Control: stale-if-error=20"], false),
         ("the client insists", "max-age=10", 11, ["Cache-Control: no-cache"], false),
         ("the client takes no stale one", "max-age=10", 11, ["Cache-Control: max-age=60"], false),

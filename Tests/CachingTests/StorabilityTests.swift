@@ -165,8 +165,39 @@ struct StorabilityTests {
         }
     }
 
+    static let renewals: [(rule: String, stored: [String], renewed: [String], reason: NotStoredReason?)] = [
+        ("other times", [fresh], ["Cache-Control: max-age=90"], nil),
+        ("§5.2.2.5 no-store", [fresh], ["Cache-Control: no-store"], .noStore),
+        ("§5.2.2.7 private", [fresh], ["Cache-Control: private"], .isPrivate),
+        ("§3.5 no longer for requests with credentials", ["Cache-Control: public, max-age=9"], [fresh], .authorization),
+        (
+            "§3.5 which need not be said twice alike", ["Cache-Control: public, max-age=9"],
+            ["Cache-Control: s-maxage=9"], nil
+        ),
+        ("§3.5 nor where it was not for them", [fresh], ["Cache-Control: max-age=9"], nil),
+        ("§4.1 Vary: *", [fresh], [fresh, "Vary: *"], .varyStar),
+        ("§4.1 another Vary", [fresh], [fresh, "Vary: Accept"], nil),
+        ("as many fields as a head may have", [fresh], [fresh] + (2...100).map { "X-\($0): v" }, nil),
+        ("more fields", [fresh], [fresh] + (2...103).map { "X-\($0): v" }, .headTooLarge),
+        ("more bytes", [fresh], [fresh, "X: " + String(repeating: "v", count: 70_000)], .headTooLarge),
+    ]
+
+    @Test(arguments: renewals) func `§4.3.4: a renewed response stays only if it may be stored, for all it was for`(
+        _ row: (rule: String, stored: [String], renewed: [String], reason: NotStoredReason?)
+    ) {
+        func response(_ lines: [String]) -> CachedResponse {
+            CachedResponse(
+                status: 200, fields: fields(lines), requestTime: noon, responseTime: noon, policy: CachePolicy())
+        }
+        let objection = objectionToKeeping(
+            response(row.renewed), fields(row.renewed), insteadOf: response(row.stored), handling: CacheHandling(),
+            limits: Limits())
+        #expect(objection == row.reason, "\(row.rule)")
+    }
+
     @Test func `every reason has a row and a text of its own`() {
         var seen = Set(Self.rows.compactMap(\.reason) + [.method, .methodOverride, .requestBody])
+        seen.formUnion(Self.renewals.compactMap(\.reason))
         seen.formUnion(HandlingTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
         #expect(seen == Set(NotStoredReason.allCases))
         #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)

@@ -29,8 +29,8 @@ struct Client {
         // As with `Larder-Policy`.
         if chance.percent(ranges / 4) { handling.use = .noRead }
         return ClientRequest(
-            &chance, uri: uri, method: method, handling: handling, user: chance.oneIn(5) ? id : nil, spans: spans,
-            ifRange: ifRange,
+            &chance, uri: uri, method: method, handling: handling, user: chance.oneIn(5) ? id : nil,
+            cookie: chance.percent(70) ? id : nil, spans: spans, ifRange: ifRange,
             ifNoneMatch: tags, ifModifiedSince: since, ifMatch: ifMatch)
     }
 

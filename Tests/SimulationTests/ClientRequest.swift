@@ -30,6 +30,8 @@ final class ClientRequest {
     let method: Method
     let wishes: Wishes
     let user: Int?
+    /// Who the client is by its cookie.
+    let cookie: Int?
     let encodings: Preferences?
     let languages: Preferences?
     let spans: [Span]
@@ -54,13 +56,14 @@ final class ClientRequest {
     let unsignedHandling: CacheHandling
 
     init(
-        _ chance: inout Chance, uri: Int, method: Method, handling: CacheHandling, user: Int?, spans: [Span],
-        ifRange: String?,
+        _ chance: inout Chance, uri: Int, method: Method, handling: CacheHandling, user: Int?, cookie: Int?,
+        spans: [Span], ifRange: String?,
         ifNoneMatch: [String], ifModifiedSince: Int64?, ifMatch: String?
     ) {
         self.uri = uri
         self.method = method
         self.user = user
+        self.cookie = cookie
         self.handling = handling
         unsignedHandling = handling
         self.spans = spans
@@ -83,6 +86,7 @@ final class ClientRequest {
         if let encodings { fields.append(.acceptEncoding, encodings.text(&chance, orderCounts: false)) }
         if let languages { fields.append(.acceptLanguage, languages.text(&chance, orderCounts: true)) }
         if let user { fields.append(.authorization, "Basic user\(user)") }
+        if let cookie { fields.append(.cookie, "id=\(cookie)") }
         if let text = wishes.text { fields.append(.cacheControl, text) }
         if !spans.isEmpty { fields.append(.range, "bytes=" + spans.map(\.text).joined(separator: ",")) }
         if let ifRange = self.ifRange { fields.append(.ifRange, ifRange) }
@@ -102,7 +106,8 @@ final class ClientRequest {
         self.handling = handling
         unsignedHandling = handling
         method = becomesGet ? .get : other.method
-        (user, wishes, encodings, languages) = (other.user, other.wishes, other.encodings, other.languages)
+        (user, cookie) = (other.user, other.cookie)
+        (wishes, encodings, languages) = (other.wishes, other.encodings, other.languages)
         spans = becomesGet ? [] : other.spans
         ifRange = becomesGet ? nil : other.ifRange
         ifNoneMatch = becomesGet ? [] : other.ifNoneMatch

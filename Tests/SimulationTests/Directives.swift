@@ -39,6 +39,16 @@ struct OriginDirectives: Equatable {
         return result
     }
 
+    /// For what is made for one client: nobody else gets it without the origin being asked.
+    mutating func restrictToOne(_ chance: inout Chance) {
+        (sMaxAge, staleWhileRevalidate, staleIfError, maxAge) = (nil, nil, nil, nil)
+        switch chance.below(3) {
+        case 0: noCache = true
+        case 1: maxAge = 0
+        default: break
+        }
+    }
+
     /// As sent; nil where there is nothing to say.
     var text: String? {
         var members: [String] = []

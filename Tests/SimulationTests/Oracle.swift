@@ -46,8 +46,8 @@ struct Oracle {
         let standing = Standing(
             record, handling: exchange.handling, policy: world.policy, now: world.cacheClock)
         let objection =
-            exchange.objectionToAccess ?? objectionToIdentity(exchange, record) ?? objectionToAudience(
-                exchange, record, standing)
+            exchange.objectionToAccess ?? objectionToIdentity(exchange, record, in: world)
+            ?? objectionToAudience(exchange, record, standing)
             ?? objectionToHead(record, standing, in: world)
             ?? (exchange.isConfirmed(record) ? nil : objectionToTime(exchange, record, standing))
             ?? objectionToStatus(exchange, standing)
@@ -65,7 +65,9 @@ struct Oracle {
     }
 
     /// Another resource, or another variant.
-    private func objectionToIdentity(_ exchange: SimulatedExchange, _ record: Record) -> String? {
+    private func objectionToIdentity(
+        _ exchange: SimulatedExchange, _ record: Record, in world: World
+    ) -> String? {
         let (request, base) = (exchange.request, record.lineage[0])
         guard let representation = base.representation else { return "it is no representation" }
         if request.override != nil || record.lineage.contains(where: { $0.request.override != nil }) {
@@ -74,17 +76,33 @@ struct Oracle {
         guard representation.uri == request.uri else { return "it is of another URI" }
         guard request.method == .get || request.method == .head || base.request === request else { return "method" }
         if request.hasBody, base.request !== request { return "a GET with content is not answered from the store" }
-        guard record.askers.contains(where: { meansTheSame(request, $0, base.fields) }) else {
+        guard record.askers.contains(where: { meansTheSame(request, $0, record.fields) }) else {
             return "it was selected by other request fields"
         }
-        let vary = base.fields.first(.vary).map { String(decoding: $0, as: UTF8.self).lowercased() } ?? ""
-        if vary.contains("language"), representation.language != Resource.language(request) { return "language" }
+        if let objection = objectionToCookie(exchange, representation, in: world) { return objection }
+        let vary = record.fields.first(.vary).map { String(decoding: $0, as: UTF8.self).lowercased() } ?? ""
+        let isSteady = !world.origin.resources[request.uri].hasOtherVary
+        if isSteady, vary.contains("language"), representation.language != Resource.language(request) {
+            return "language"
+        }
         let weight = request.encodings?.weight(exchange.answer.isGzip ? "gzip" : "identity")
         let isNegotiated = vary.contains("encoding") || exchange.answer.isTransformed
         let isAccepted = weight.map { $0 > 0 } ?? !exchange.answer.isGzip
         let isAsGiven = base.request === request || record.askers.contains { $0 === request }
         if isNegotiated, !isAccepted, !isAsGiven, !isOnlyForm(request, record) { return "coding is not acceptable" }
         return nil
+    }
+
+    /// Made for the client with another cookie. Only the lifetime says so, and an operator can say otherwise.
+    private func objectionToCookie(
+        _ exchange: SimulatedExchange, _ representation: Representation, in world: World
+    ) -> String? {
+        let (request, handling) = (exchange.request, exchange.handling)
+        guard world.origin.resources[request.uri].isByCookie, representation.user != request.cookie else { return nil }
+        let isByRule =
+            handling.ttl != nil || handling.negativeTTL > .zero || !handling.respectsCacheControl
+            || !handling.use.isDisjoint(with: [.cacheFirst, .cacheOnly, .staleOnError])
+        return isByRule ? nil : "it was made for the client with another cookie"
     }
 
     /// Neither form is acceptable to the client: it was selected by the same fields, and gets what the others got.
@@ -148,9 +166,12 @@ struct Oracle {
         if exchange.request.ifMatch != nil, standing.isOf(another: exchange.request), !standing.isFresh {
             return "If-Match, and it is stale"
         }
-        if last.receivedStep! >= exchange.arrivalStep { return nil }
+        if last.request === exchange.request { return nil }
+        // It came while the client waited for another's answer: as for any stored response, its client may be the only one.
+        let cameMeanwhile = last.receivedStep! >= exchange.arrivalStep
+        let use = exchange.handling.use
         return standing.objection(
-            exchange.request.wishes, use: exchange.handling.use,
+            exchange.request.wishes, use: cameMeanwhile ? .ofPublished(use) : use,
             originFailed: lastFailure[record.uri] >= exchange.arrivalStep)
     }
 

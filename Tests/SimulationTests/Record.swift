@@ -34,16 +34,18 @@ final class Record {
 
     private init(
         _ other: Record, _ cached: CachedResponse, _ fields: Fields, _ lineage: [OriginAnswer],
-        request: ClientRequest? = nil, isOutdated: Bool = false
+        request: ClientRequest? = nil, isReselected: Bool = false, isOutdated: Bool = false
     ) {
-        askers = other.askers + lineage.suffix(1).map(\.request)
+        askers = (isReselected ? [] : other.askers) + lineage.suffix(1).map(\.request)
         uri = other.uri
         self.cached = cached
         self.fields = fields
         self.lineage = lineage
         self.isOutdated = isOutdated
         body = other.body
-        secondaryKey = request.map { SecondaryKey(cached.vary, request: $0.fields) } ?? other.secondaryKey
+        secondaryKey =
+            request.map { cached.vary == .none ? nil : SecondaryKey(cached.vary, request: $0.fields) }
+            ?? other.secondaryKey
         codingVariant = request.map { CodingVariant(cached.vary, request: $0.fields) } ?? other.codingVariant
         coding = CodingTerms(cached, fields: fields, uri: Array("/\(other.uri)".utf8))
     }
@@ -54,6 +56,11 @@ final class Record {
     }
 
     func renewed(for request: ClientRequest) -> Record { Record(self, cached, fields, lineage, request: request) }
+
+    /// The origin selects by other fields now: it is known to suit this request, and no other.
+    func reselected(for request: ClientRequest) -> Record {
+        Record(self, cached, fields, lineage, request: request, isReselected: true)
+    }
 
     var outdated: Record { Record(self, cached.outdated(), fields, lineage, isOutdated: true) }
 

@@ -8,7 +8,9 @@ struct Resource {
     enum TagKind: CaseIterable { case strong, shared, weak, none }
 
     let uri: Int
-    let varies: Varies
+    private(set) var varies: Varies
+    /// It has negotiated in another way before, so what was given to one form of request may be right for another.
+    private(set) var hasOtherVary = false
     let ranges: RangeHabit
     let tagKind: TagKind
     let tellsModified: Bool
@@ -16,6 +18,8 @@ struct Resource {
     let isText: Bool
     /// What users get is made for them.
     let isPersonal: Bool
+    /// What clients get is made for them, by their cookie, and says so by its lifetime alone: it has none.
+    let isByCookie: Bool
     /// Another cache stands before it, in which answers age.
     let ages: Bool
     /// Where it redirects while it does.
@@ -36,14 +40,16 @@ struct Resource {
         tagKind = isSimple ? .strong : chance.pick([.strong, .strong, .strong, .shared, .weak, .none])
         tellsDate = !chance.oneIn(8)
         // An origin without a clock knows no dates of changes (RFC 9110 §8.8.2.1).
-        tellsModified = tellsDate && chance.percent(70)
+        isByCookie = !isSimple && tagKind != .none && chance.oneIn(4)
+        tellsModified = tellsDate && chance.percent(70) && !isByCookie
         isText = chance.oneIn(2)
         // One date for everybody's own would make them all the same.
-        isPersonal = tagKind != .none && chance.oneIn(4)
+        isPersonal = tagKind != .none && !isByCookie && chance.oneIn(4)
         ages = tellsDate && chance.oneIn(5)
         modified = now - Int64(chance.below(100_000))
         directives = OriginDirectives.random(&chance)
         if isSimple { directives = OriginDirectives(maxAge: 300) }
+        if isByCookie { directives.restrictToOne(&chance) }
         target = (uri + 1 + chance.below(World.resourceCount)) % World.resourceCount
     }
 
@@ -51,23 +57,35 @@ struct Resource {
     mutating func edit(_ chance: inout Chance, now: Int64) {
         version += 1
         modified = now
-        status = chance.percent(80) ? 200 : chance.pick([203, 204, 301, 302, 404, 410, 403])
+        status = chance.percent(70) ? 200 : chance.pick([203, 204, 301, 302, 301, 302, 302, 404, 410, 403])
         if chance.oneIn(2) { adjust(&chance) }
     }
 
     /// The same version, under other rules for caches.
     mutating func adjust(_ chance: inout Chance) {
         directives = OriginDirectives.random(&chance)
-        expiresAfter = chance.perhaps(25, [-10, 0, 10, 60])
+        expiresAfter = isByCookie ? nil : chance.perhaps(25, [-10, 0, 10, 60])
+        if isByCookie { directives.restrictToOne(&chance) }
+        // A deployment that negotiates from now on, or no longer. Each form has a tag of its own, or a validation could not tell.
+        if tagKind == .strong || tagKind == .weak, chance.oneIn(3) {
+            varies = chance.pick([.no, .encoding, .language, .both, .star])
+            hasOtherVary = true
+        }
     }
 
     func represent(for request: ClientRequest, coding: String?) -> Representation {
-        var result = Representation(uri: uri, version: version, language: "en", user: isPersonal ? request.user : nil)
+        var result = Representation(uri: uri, version: version, language: "en", user: user(of: request))
         if varies == .language || varies == .both || varies == .star { result.language = Resource.language(request) }
         if varies == .encoding || varies == .both {
             result.isGzip = coding.map { $0 == "gzip" } ?? Resource.prefersGzip(request)
         }
         return result
+    }
+
+    /// For whom the answer is made.
+    func user(of request: ClientRequest) -> Int? {
+        if isByCookie { return request.cookie }
+        return isPersonal ? request.user : nil
     }
 
     /// The best of the two languages there are.

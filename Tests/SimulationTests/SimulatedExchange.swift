@@ -167,10 +167,19 @@ final class SimulatedExchange {
 
     private func lead() -> RequestMachine.Action {
         guard world.store.records[request.uri].first === newest else { return machine.on(.lookAgain) }
+        if world.store.keepsApart(request.uri, now: world.trueTime) {
+            world.note(.keptApart)
+            return machine.on(.keptApart)
+        }
         if let running = world.store.transfers.first(where: { $0.uri == request.uri }) {
+            let action = machine.on(.following)
+            guard case .follow = action else {
+                world.note(.notJoined)
+                return action
+            }
             following = running
             running.followers.append(self)
-            return machine.on(.following)
+            return action
         }
         leading = ModelTransfer(uri: request.uri)
         world.store.transfers.append(leading!)
@@ -182,9 +191,13 @@ final class SimulatedExchange {
         following = nil
         switch outcome {
         case .published(let record):
-            let suits = suits(record)
-            let action = machine.on(.leaderPublished(suits: suits))
-            guard suits else { return perform(action) }
+            let use = use(ofPublished: record)
+            if use == .validate {
+                (selected, candidates) = (record, [])
+                world.note(.followerValidated)
+            }
+            let action = machine.on(.leaderPublished(use))
+            guard use == .serve else { return perform(action) }
             guard case .servePublished = action else { return world.violated("a follower was told to \(action)", self) }
             world.note(.collapsed)
             serve(record)
@@ -196,6 +209,14 @@ final class SimulatedExchange {
         case .notShared: perform(machine.on(.leaderNotShared))
         case .failed(let code): perform(machine.on(.leaderFailed(Refusal(rawValue: code)!, staleMayServe: false)))
         }
+    }
+
+    private func use(ofPublished record: Record) -> RequestMachine.PublishedUse {
+        guard suits(record) else { return .unsuitable }
+        let reuse = reuse(
+            of: record.cached.terms(under: handling), for: request.cache, use: .ofPublished(handling.use),
+            now: world.cacheClock)
+        return RequestMachine.PublishedUse(reuse, hasValidator: record.cached.hasValidator)
     }
 
     func mayServeStale(_ record: Record) -> Bool {

@@ -242,6 +242,7 @@ final class SimulatedFetch {
         world.note(.stored)
         feed(.stored)
         resolve(isOvertaken ? .notShared : .published(record))
+        if !isOvertaken { noteSharing(of: record) }
         exchange?.serve(record)
         if let exchange, exchange.answer.end != nil { self.exchange = nil }
     }
@@ -259,29 +260,45 @@ final class SimulatedFetch {
         case .candidate(let index): stored = candidates[index]
         }
         guard let stored else { return world.violated("a 304 to a question nobody asked", exchange) }
-        let renewed = renewed(stored)
-        let isThere = keep(renewed, for: stored)
+        let (suiting, isThere) = keep(renewed(stored), for: stored)
         world.note(.freshened)
-        var suiting = renewed
-        if !renewed.suits(request) {
-            suiting = renewed.renewed(for: request)
-            if isThere { world.store.insert(suiting) }
-            world.note(.aliased)
-        }
         sink = .discard
         resolve(isThere ? .published(suiting) : .notShared)
+        if isThere { noteSharing(of: suiting) }
         let exchange = self.exchange
         leaveExchange()
         exchange?.serve(suiting)
     }
 
-    /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
-    private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        guard objectionToKeeping(renewed.cached, renewed.fields, handling: request.handling) == nil else {
+    /// Where the update says that nobody else may have it, it goes. Returns what answers the request, and whether it is stored.
+    private func keep(_ renewed: Record, for stored: Record) -> (Record, isThere: Bool) {
+        let objection = objectionToKeeping(
+            renewed.cached, renewed.fields, insteadOf: stored.cached, handling: request.handling, limits: Limits())
+        guard objection == nil else {
             world.store.remove(stored)
-            return false
+            return (renewed, false)
         }
-        return world.store.replace(stored, with: renewed)
+        if renewed.cached.vary != stored.cached.vary {
+            let answer = renewed.reselected(for: request)
+            let wasThere = world.store.remove(stored)
+            world.note(.reselected)
+            guard wasThere, answer.body.state == .complete else { return (answer, false) }
+            world.store.insert(answer)
+            return (answer, true)
+        }
+        let isThere = world.store.replace(stored, with: renewed)
+        if renewed.suits(request) { return (renewed, isThere) }
+        let alias = renewed.renewed(for: request)
+        if isThere { world.store.insert(alias) }
+        world.note(.aliased)
+        return (alias, isThere)
+    }
+
+    /// What is for one client alone, the next ones do not wait for.
+    private func noteSharing(of record: Record) {
+        guard transfer != nil, !request.handling.use.contains(.cacheFirst) else { return }
+        let isForAll = record.cached.terms(under: request.handling).isForAll
+        world.store.keepApart(request.uri, until: isForAll ? 0 : world.trueTime + 30)
     }
 
     private func renewed(_ stored: Record) -> Record {
@@ -333,6 +350,9 @@ final class SimulatedFetch {
         if passing.invalidates { invalidate() }
         if passing.updatesStored { updateStored() }
         resolve(.notShared)
+        if transfer != nil, passing.notStored != nil {
+            world.store.keepApart(request.uri, until: world.trueTime + 30)
+        }
         sink = .pass
         guard let exchange else { return feed(.clientLeft(isStillNeeded: false)) }
         exchange.relayHead(answer)
@@ -384,12 +404,16 @@ final class SimulatedFetch {
     private func partialRecord(_ part: StorablePart) -> Record? {
         let length = Int(part.total)
         if let known = world.store.records[request.uri].first(where: { $0.suits(request) }) {
-            let isSame = known.body.expected == length && combines(part: part, with: known.cached)
+            let isSame =
+                known.body.expected == length && known.cached.vary == part.whole.vary
+                && combines(part: part, with: known.cached)
             if known.body.state == .partial, isSame {
                 let renewed = known.renewed(part.whole, part.fields, by: answer, isWhole: true)
                 world.note(.combined)
                 return world.store.replace(known, with: renewed) ? renewed : nil
             }
+            // What it was selected by is not what selects it now.
+            if known.body.state == .partial, known.cached.vary != part.whole.vary { world.store.remove(known) }
             if isSame || known.body.state == .growing { return nil }
         }
         let record = Record(request, part.whole, part.fields, .sparse(length), answer)

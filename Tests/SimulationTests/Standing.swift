@@ -43,7 +43,6 @@ struct Standing {
         self.directives = directives
         forbidsStale = forbids
         isOutdated = record.isOutdated
-        staleOnErrorMax = directives.staleIfError ?? policy.staleOnErrorMax.count
 
         // §4.2.3
         let date = merged.date!
@@ -62,14 +61,23 @@ struct Standing {
         if explicit == nil, let modified = merged.lastModified, isHeuristic || directives.isPublic {
             lifetime = min(max(0, date - modified) * policy.heuristicPercent / 100, policy.heuristicLifetimeMax.count)
         }
+        var granted = lifetime
+        var countsFromArrival = false
         if explicit == nil, handling.negativeTTL > .zero, status == 404 || status == 410 {
-            initialAge -= initialAge % second
-            lifetime = handling.negativeTTL.count + initialAge / second
+            granted = handling.negativeTTL.count
+            countsFromArrival = true
         } else if let ttl = handling.ttl, explicit != nil || directives.isPublic || (isHeuristic && status < 400) {
+            granted = ttl.count
+            countsFromArrival = granted > 0
+        }
+        lifetime = granted
+        if countsFromArrival {
             initialAge -= initialAge % second
-            lifetime = ttl.count + initialAge / second
+            lifetime += initialAge / second
         }
         age = (initialAge + residentTime) / second
+        // What was never fresh may be for one client alone.
+        staleOnErrorMax = directives.staleIfError ?? (granted > 0 ? policy.staleOnErrorMax.count : 0)
     }
 
     /// Whether the client and the origin take it as it is, without the origin having been asked; nil: yes.
@@ -90,7 +98,8 @@ struct Standing {
         if !isFresh, forbidsStale { return "stale by \(-left) s, and that is forbidden" }
         // How far past what the client takes without saying more.
         let excess = age - min(lifetime, ageMax.map { $0 > 0 ? $0 : -1 } ?? lifetime)
-        if wishes.minFresh == nil, let maxStale = wishes.maxStale, excess <= maxStale { return nil }
+        let mayBeStale = isFresh || lifetime > 0
+        if mayBeStale, wishes.minFresh == nil, let maxStale = wishes.maxStale, excess <= maxStale { return nil }
         if !isFresh, wishes.maxAge == nil, wishes.minFresh == nil, let allowed = directives.staleWhileRevalidate,
             -left < allowed
         {
@@ -105,7 +114,8 @@ struct Standing {
         if forbidsStale { return false }
         let staleness = -left
         let isBounded = staleness < staleOnErrorMax || use.contains(.staleOnError)
-        if let allowed = wishes.staleIfError, staleness < allowed { return true }
+        if lifetime <= 0, !isBounded { return false }
+        if let allowed = wishes.staleIfError { return staleness < allowed }
         if let maxStale = wishes.maxStale { return staleness <= maxStale && isBounded }
         return wishes.maxAge == nil && wishes.minFresh == nil && isBounded
     }

@@ -128,9 +128,18 @@ final class ModelTransfer {
 struct ModelStore {
     private(set) var records: [[Record]]
     var transfers: [ModelTransfer] = []
+    /// Until when nobody waits for another's fetch of a resource, in true time.
+    private var keptApartUntil: [Int64]
     private let variantsMax = 4
 
-    init(resourceCount: Int) { records = Array(repeating: [], count: resourceCount) }
+    init(resourceCount: Int) {
+        records = Array(repeating: [], count: resourceCount)
+        keptApartUntil = Array(repeating: 0, count: resourceCount)
+    }
+
+    func keepsApart(_ uri: Int, now: Int64) -> Bool { now < keptApartUntil[uri] }
+
+    mutating func keepApart(_ uri: Int, until end: Int64) { keptApartUntil[uri] = end }
 
     mutating func insert(_ record: Record) {
         records[record.uri].removeAll { $0.secondaryKey == record.secondaryKey }
@@ -146,7 +155,13 @@ struct ModelStore {
         return true
     }
 
-    mutating func remove(_ record: Record) { records[record.uri].removeAll { $0 === record } }
+    /// False: it is not there any more.
+    @discardableResult
+    mutating func remove(_ record: Record) -> Bool {
+        guard let index = records[record.uri].firstIndex(where: { $0 === record }) else { return false }
+        records[record.uri].remove(at: index)
+        return true
+    }
 
     /// What is stored for it goes, and who asks from now on joins none of the fetches under way.
     mutating func invalidate(_ uri: Int) {

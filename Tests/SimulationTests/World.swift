@@ -11,6 +11,7 @@ final class World {
         case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
             combined,
             resumed
+        case keptApart, notJoined, followerValidated, reselected
         case followed, followedStored, followedTwice, looped, redirected
         case matchedStored, foldedProven, foldedUnproven, forbidden
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left

@@ -57,8 +57,8 @@ extension MemoryTier {
         unsafe Array(name.utf8).withUnsafeBytes { unsafe invalidate(storageKey(name), $0) }
     }
 
-    func lead(_ name: String, knownNewest: StoredRecord? = nil) -> Leadership {
-        lead(storageKey(name), Array(name.utf8), knownNewest: knownNewest)
+    func lead(_ name: String, knownNewest: StoredRecord? = nil, askedAt now: Duration? = nil) -> Leadership {
+        lead(storageKey(name), Array(name.utf8), knownNewest: knownNewest, askedAt: now)
     }
 
     /// Stores a complete response; nil where there was no room.

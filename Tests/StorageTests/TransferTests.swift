@@ -55,7 +55,7 @@ struct TransferTests {
                 leader.resolve(.failed(code: Int32(number)))
                 guard case .failed(Int32(number))? = transfer.outcome else { throw Unexpected.notFollowing }
                 leaders[number] = nil
-            case .lookAgain: throw Unexpected.notLeading
+            case .lookAgain, .keptApart: throw Unexpected.notLeading
             }
             #expect(tier.statistics.transferCount == leaders.count)
         }
@@ -102,6 +102,39 @@ struct TransferTests {
             return
         }
         leader.abandon()
+    }
+
+    @Test func `a key whose response was for one client alone is kept apart until the time is over`() throws {
+        func leads(_ name: String, at now: Duration?) -> Bool {
+            if case .lead = tier.lead(name, askedAt: now) { true } else { false }
+        }
+        func isKeptApart(_ name: String, at now: Duration) -> Bool {
+            if case .keptApart = tier.lead(name, askedAt: now) { true } else { false }
+        }
+        try leader("a").resolve(.notShared, .refuted(until: .seconds(30)))
+        #expect(isKeptApart("a", at: .seconds(29)))
+        #expect(leads("a", at: .seconds(30)))
+        // Who cannot do without a transfer leads one.
+        #expect(leads("a", at: nil))
+        #expect(leads("b", at: .seconds(29)))
+        // A response for all ends it, and what shows nothing does not.
+        try leader("a").resolve(.notShared)
+        #expect(isKeptApart("a", at: .seconds(29)))
+        try leader("a").resolve(.notShared, .proven)
+        #expect(leads("a", at: .seconds(29)))
+    }
+
+    @Test func `more keys than there is room for are kept apart in part, and the others are not harmed`() throws {
+        for number in 0..<20_000 { try leader("\(number)").resolve(.notShared, .refuted(until: .seconds(30))) }
+        var count = 0
+        for number in 0..<20_000 {
+            switch tier.lead("\(number)", askedAt: .zero) {
+            case .keptApart: count += 1
+            case .lead: break
+            case .follow, .lookAgain: throw Unexpected.notLeading
+            }
+        }
+        #expect((1...4_096).contains(count))
     }
 
     @Test func `if the leader leaves, everybody fetches alone`() throws {

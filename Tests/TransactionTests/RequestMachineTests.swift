@@ -6,13 +6,14 @@ import Transaction
 
 private func request(
     _ method: Method = .get, fields: Fields = Fields(), isTunnel: Bool = false, isUpgrade: Bool = false,
-    hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true
+    hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true,
+    use: CacheUse = []
 ) -> RequestMachine.Request {
     var cache = CacheRequest(method: method, fields: fields)
     cache.hasBody = hasBody
     return RequestMachine.Request(
         cache: cache, isTunnel: isTunnel, isUpgrade: isUpgrade, hasBody: hasBody, needsIdentity: needsIdentity,
-        asksForOriginState: asksForOriginState, collapses: collapses)
+        asksForOriginState: asksForOriginState, collapses: collapses, use: use)
 }
 
 private func fields(_ lines: (FieldName, String)...) -> Fields {
@@ -97,12 +98,35 @@ struct RequestMachineTests {
             expect: [decide, .lookUp, .lead, .lookUp, .serve(age: .zero, ttl: Seconds(9))]),
         Row(
             "a follower is served when the leader publishes", request(),
-            [.head, allow, .stored(nil), .following, .leaderPublished(suits: true)],
+            [.head, allow, .stored(nil), .following, .leaderPublished(.serve)],
             expect: [decide, .lookUp, .lead, .follow, .servePublished]),
         Row(
             "a follower whom the variant does not suit fetches alone", request(),
-            [.head, allow, .stored(nil), .following, .leaderPublished(suits: false)],
+            [.head, allow, .stored(nil), .following, .leaderPublished(.unsuitable)],
             expect: [decide, .lookUp, .lead, .follow, retrieve(.uriMiss)]),
+        Row(
+            "a follower of what must not be reused without asking asks on its own, and leads nobody", request(),
+            [.head, allow, .stored(nil), .following, .leaderPublished(.validate)],
+            expect: [decide, .lookUp, .lead, .follow, retrieve(.uriMiss, conditional: true)]),
+        Row(
+            "where responses are for one client each, nobody waits for another's", request(),
+            [.head, allow, .stored(.validate(.responseNoCache)), .keptApart],
+            expect: [decide, .lookUp, .lead, retrieve(.stale, conditional: true)]),
+        Row(
+            "no-cache joins no fetch that began before it", request(fields: fields((.cacheControl, "no-cache"))),
+            [.head, allow, .stored(.validate(.requestNoCache)), .following],
+            expect: [decide, .lookUp, .lead, retrieve(.request, conditional: true)]),
+        Row(
+            "nor does max-age=0", request(fields: fields((.cacheControl, "max-age=0"))),
+            [.head, allow, .stored(nil), .following], expect: [decide, .lookUp, .lead, retrieve(.uriMiss)]),
+        Row(
+            "no-cache may lead", request(fields: fields((.cacheControl, "no-cache"))),
+            [.head, allow, .stored(nil), .leading],
+            expect: [decide, .lookUp, .lead, retrieve(.uriMiss, leading: true)]),
+        Row(
+            "with cache-first anything will do, whatever the client says",
+            request(fields: fields((.cacheControl, "no-cache")), use: .cacheFirst),
+            [.head, allow, .stored(nil), .following], expect: [decide, .lookUp, .lead, .follow]),
         Row(
             "a response that may not be shared lets everybody go", request(),
             [.head, allow, .stored(nil), .following, .leaderNotShared],
@@ -208,10 +232,10 @@ struct RequestMachineTests {
                 .stored(.fetch(.authorization)), .stored(.refuse),
                 .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),
             ]
-        case .lead: options = [.leading, .following, .lookAgain]
+        case .lead: options = [.leading, .following, .keptApart, .lookAgain]
         case .follow:
             options = [
-                .leaderPublished(suits: true), .leaderPublished(suits: false), .leaderNotShared,
+                .leaderPublished(.serve), .leaderPublished(.validate), .leaderPublished(.unsuitable), .leaderNotShared,
                 .leaderFailed(.responseTimeout, staleMayServe: random.next() % 2 == 0), .collapseTimedOut,
             ]
         case .serve, .serveAndRevalidate, .servePublished, .serveStale, .retrieve, .fillHole:

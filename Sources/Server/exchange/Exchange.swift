@@ -391,13 +391,15 @@ final class Exchange: FetchListener {
     private func lead() -> RequestMachine.Action {
         precondition(isAtRest, "what is waited for here would never be cancelled")
         if request.peer != nil { tellPeerOfWork() }
-        switch request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest) {
+        let now = worker.loop.now.sinceStart
+        switch request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest, askedAt: now) {
         case .lead(let transfer):
             waiting = .leading(transfer)
             return machine.on(.leading)
         case .follow(let transfer):
             waiting = .leading(transfer)
             return machine.on(.following)
+        case .keptApart: return machine.on(.keptApart)
         case .lookAgain: return machine.on(.lookAgain)
         }
     }
@@ -437,7 +439,9 @@ final class Exchange: FetchListener {
         switch transfer.outcome {
         case .published(let record):
             let record = unsafe unsafeDowncast(record, to: StoredResponse.self)
-            let action = machine.on(.leaderPublished(suits: suits(record) && mayFollow(record)))
+            let use = use(ofPublished: record)
+            if use == .validate { (lookUp.selected, lookUp.candidates) = (record, []) }
+            let action = machine.on(.leaderPublished(use))
             guard case .servePublished = action else { return perform(action) }
             serveRecord(record, as: .collapsed)
         case .failed(let code):
@@ -459,13 +463,20 @@ final class Exchange: FetchListener {
                 now: worker.wallTime)
     }
 
-    /// Whether this request may be answered with the response that the leader published.
+    /// How this request can use the response that the leader published. It is decided as for any stored response: the leader's client may be
+    /// the only one that it is for.
     ///
     /// A leader whose origin failed publishes the response that was stored before, unchanged or marked as outdated. Each
     /// follower then decides from its own directives whether a stale response will do.
-    private func mayFollow(_ record: StoredResponse) -> Bool {
-        guard isEligible(request.terms(of: record), for: request.cache) else { return false }
-        return (record !== lookUp.selected && !record.terms.isOutdated) || mayServeStaleOnError(record)
+    private func use(ofPublished record: StoredResponse) -> RequestMachine.PublishedUse {
+        guard suits(record) else { return .unsuitable }
+        if record === lookUp.selected || record.terms.isOutdated {
+            return mayServeStaleOnError(record) ? .serve : .unsuitable
+        }
+        let reuse = reuse(
+            of: request.terms(of: record), for: request.cache,
+            use: .ofPublished(request.handling(of: record, by: snapshot).use), now: worker.wallTime)
+        return RequestMachine.PublishedUse(reuse, hasValidator: record.hasValidator)
     }
 
     // MARK: retrieving

@@ -36,8 +36,11 @@ package final class Zone: Sendable {
         return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
     }
 
-    func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {
-        tier.lead(key, uri, knownNewest: knownNewest)
+    /// See `MemoryTier.lead`.
+    func lead(
+        _ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
+    ) -> Leadership {
+        tier.lead(key, uri, knownNewest: knownNewest, askedAt: now)
     }
 
     func invalidate(_ key: StorageKey, _ uri: [UInt8]) -> Int {

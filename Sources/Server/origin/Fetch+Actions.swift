@@ -132,7 +132,7 @@ extension Fetch {
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
         // Followers ask the origin themselves from here on: this response is for one client. They are woken through their inboxes, so none
         // of them runs within this call.
-        transfer?.resolve(.notShared)
+        transfer?.resolve(.notShared, passing.notStored == nil ? .unknown : refutedSharing)
         guard client != nil else { return feed(.clientLeft(isStillNeeded: false)) }
         let head = RelayedHead(
             status: response.status, length: arrived.length, to: request.method,
@@ -168,7 +168,7 @@ extension Fetch {
     private func serveStale(status: UInt16) {
         precondition(hole == nil && hasNoSink, "a stale response replaces an answer that has not begun")
         guard let stored else { preconditionFailure("no stored response can be served stale") }
-        // Followers decide for themselves whether a stale response will do (`Exchange.mayFollow`).
+        // Followers decide for themselves whether a stale response will do (`Exchange.use(ofPublished:)`).
         transfer?.resolve(.published(stored))
         // Set before the client is told: a client that leaves in that call asks the sink who still needs the response.
         sink = .discard

@@ -55,11 +55,26 @@ extension Fetch {
         // written to, because that may end this fetch.
         precondition(!hasNoSink, "the client would wait for a body that nobody writes")
         feed(.stored)
-        transfer?.resolve(.published(record))
+        resolve(by: record)
         let service: Service =
             quest?.answer.map { .peer(reason, status: status, isHit: $0 == .hit) } ?? .miss(reason, status: status)
         notify { $0.fetchStored(record, as: service, ownFields: ownFields) }
     }
+
+    /// Gives followers the response, and says whether those who come next may wait for such a response.
+    private func resolve(by record: StoredResponse) {
+        guard let transfer else { return }
+        let isForAll =
+            request.handling.use.contains(.cacheFirst) || request.terms(of: record).isForAll
+        transfer.resolve(.published(record), isForAll ? .proven : refutedSharing)
+    }
+
+    /// The response is for this request alone, and the next ones for its key probably are so, too.
+    var refutedSharing: Transfer.Sharing { .refuted(until: worker.loop.now.sinceStart + Fetch.keptApartTime) }
+
+    /// For how long requests for a key do not wait for each other after a response has proven to be for one alone. It is short, because
+    /// the origin may give everybody the same by then.
+    private static let keptApartTime = Duration.seconds(30)
 
     /// Returns nil where the store has no room, or the response is outdated by now.
     private func storeInMemory(
@@ -285,12 +300,16 @@ extension Fetch {
     ) -> StoredResponse? {
         let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
         if let known = records.first(where: { $0.suits(request) }) {
-            let isSame = known.body.expectedLength == length && combines(part: part, with: known.cached)
+            let isSelectedAlike = known.cached.vary == part.whole.vary
+            let isSame =
+                isSelectedAlike && known.body.expectedLength == length && combines(part: part, with: known.cached)
             if known.body.state == .partial, isSame {
                 // §3.4: the new fields hold for the whole. An answer to If-Range may leave out some (RFC 9110 §15.3.7).
                 let renewed = renewed(known, by: part.fields, worker.wallTime)
                 return request.tier.replace(known, with: renewed) ? renewed : nil
             }
+            // The origin selects by other fields now, so nobody knows for whom the other parts are.
+            if known.body.state == .partial, !isSelectedAlike { request.tier.remove(known) }
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
@@ -356,27 +375,53 @@ extension Fetch {
         guard let stored else { preconditionFailure("a 304 confirms a stored response that was asked about") }
         let now = worker.wallTime
         let renewed = renewed(stored, by: arrived.response, now)
-        var answer = renewed
-        if mayStay(renewed) {
-            if request.tier.replace(stored, with: renewed) { share(renewed) }
-            worker.counters.add(.freshened)
-            answer = suiting(renewed)
-            transfer?.resolve(.published(answer))
-        } else {
-            request.tier.remove(stored)
-            transfer?.resolve(.notShared)
-        }
+        let answer = keep(renewed, insteadOf: stored)
         precondition(hole == nil && hasNoSink, "the body of a 304 has no sink")
         sink = .discard
-        let ownFields = fieldsOfOne(arrived.response, beside: renewed)
+        let ownFields = fieldsOfOne(arrived.response, beside: answer)
         notify { $0.fetchStored(answer, as: .revalidated(reason), ownFields: ownFields) }
         client = nil
     }
 
-    /// Whether the fields that came now let it be stored still.
-    private func mayStay(_ renewed: StoredResponse) -> Bool {
-        let handling = request.handling(of: renewed, by: snapshot)
-        return objectionToKeeping(renewed.cached, renewed.fields, handling: handling) == nil
+    /// Puts the renewed response in the place of the stored one, if the fields that came let it be stored still. Returns what answers the
+    /// request.
+    private func keep(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
+        if let objection = objection(to: renewed, insteadOf: stored) {
+            request.tier.remove(stored)
+            transfer?.resolve(.notShared, refutedSharing)
+            // A head that is too large is not passed on either.
+            return objection == .headTooLarge ? stored : renewed
+        }
+        worker.counters.add(.freshened)
+        if renewed.cached.vary == stored.cached.vary {
+            if request.tier.replace(stored, with: renewed) { share(renewed) }
+            let answer = suiting(renewed)
+            resolve(by: answer)
+            return answer
+        }
+        return reselect(renewed, insteadOf: stored)
+    }
+
+    /// The origin selects by other fields now. The response is known to be for requests that have the values of this one; for which others,
+    /// nobody knows any more.
+    private func reselect(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
+        let answer = renewed.renewed(cached: renewed.cached, fields: renewed.fields, for: request)
+        request.tier.remove(stored)
+        // Bytes that are on the disk alone are gone with what is removed there, and the fetch of a growing body stores the old head.
+        if answer.body.isComplete, answer.body.isResident, !answer.body.isLarge, !isOutdated, insert(answer) {
+            persist(answer)
+            resolve(by: answer)
+        } else {
+            transfer?.resolve(.notShared)
+        }
+        return answer
+    }
+
+    /// Why the fields that came now do not let it be stored still.
+    private func objection(to renewed: StoredResponse, insteadOf stored: StoredResponse) -> NotStoredReason? {
+        objectionToKeeping(
+            renewed.cached, renewed.fields, insteadOf: stored.cached,
+            handling: request.handling(of: renewed, by: snapshot), limits: snapshot.limits)
     }
 
     /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
@@ -388,7 +433,12 @@ extension Fetch {
     }
 
     private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
-        renewed(stored, by: ForwardedHead.endToEnd(response.fields, response.options), now)
+        var update = ForwardedHead.endToEnd(response.fields, response.options)
+        // It takes the place of the stored field, in which Larder is the last one.
+        if update.contains(.via) {
+            update.append(.via, literal: ForwardedHead.via(minorVersion: response.minorVersion))
+        }
+        return renewed(stored, by: update, now)
     }
 
     /// - Parameter update: end-to-end fields.
@@ -436,12 +486,7 @@ extension Fetch {
             received: now)
         {
         case .freshen:
-            let renewed = renewed(stored, by: response, now)
-            if mayStay(renewed) {
-                if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
-            } else {
-                request.tier.remove(stored)
-            }
+            _ = keep(renewed(stored, by: response, now), insteadOf: stored)
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
             worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)

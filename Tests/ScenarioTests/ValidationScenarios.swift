@@ -121,8 +121,10 @@ struct FresheningScenarios {
 
     /// A stored response that is stale at once, and the way to a 304 that confirms another.
     static let superseded: [(cacheControl: String, request: String, status: Int)] = [
-        ("max-age=0", "X-A: 1", 200),
+        ("max-age=9\r\nAge: 10", "X-A: 1", 200),
         ("max-age=0, stale-if-error=60", "X-A: 1", 200),
+        // It was never fresh, so it may be for one client.
+        ("max-age=0", "X-A: 1", 503),
         ("max-age=0, must-revalidate", "X-A: 1", 503),
         ("max-age=0", "Cache-Control: no-cache", 503),
         // Fresh by its own lifetime, but the origin has said that another is current.

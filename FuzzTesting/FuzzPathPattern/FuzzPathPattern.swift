@@ -11,6 +11,13 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         let path = bytes.dropFirst(line.count + 1)
         guard let pattern = PathPattern(String(decoding: line, as: UTF8.self)) else { return 0 }
         _ = pattern.matches(plain: path)
+        // An origin that decodes once, merges "/" and resolves dots, and one that does nothing, are among all readings.
+        if path.first == UInt8(ascii: "/"), let readings = PathReadings(path), !readings.isObscure {
+            precondition(readings.paths.count <= 6 * PathReadings.textsMax, "the number of readings is bounded")
+            precondition(
+                readings.paths.contains(plainPath(path)) || path.contains(UInt8(ascii: "\\"))
+                    || path.contains(UInt8(ascii: ";")), "one reading is the usual one")
+        }
         guard let tokens = pathTokens(Array(line)) else { preconditionFailure("a pattern has tokens") }
         let isMatch = pattern.matches(path)
         var rebuilt: [UInt8] = []

@@ -96,14 +96,14 @@ extension AccessPolicy {
     }
 
     /// Whether a request of this client for another host might get another verdict: a rule up to the one that decides has a host, and its other
-    /// conditions may hold.
+    /// conditions may hold. What is inside a tunnel may meet any condition on paths, methods and the like.
     private func isRuledByHost(_ request: AccessRequest, until number: Int?) -> Bool {
         guard let naming = index.namingHostsByWho else { return false }
         let address = request.destination.address
         let end = number.flatMap(position(ofRule:)).map { $0 + 1 } ?? rules.count
         // The first one that is found is enough: most often it is the first one of all.
         return naming.contains(for: request, below: end) {
-            rules[$0].concerns(request.identity) && rules[$0].conditions.mayHoldForOtherHosts(request, address: address)
+            rules[$0].concerns(request.identity) && rules[$0].outside.mayHoldForOtherHosts(request, address: address)
         }
     }
 }

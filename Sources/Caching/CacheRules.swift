@@ -169,11 +169,20 @@ package struct CacheRules: Sendable, Equatable {
     /// must not become another one there.
     private func index(for request: RuleRequest, _ hold: (RuleConditions) -> Bool) -> Int? {
         // By position: an iterator copies each rule, with all that it refers to.
-        for index in 0..<ownCount where hold(rules[index].conditions) { return index }
+        for index in 0..<ownCount where hold(rules[index].conditions) && mayShare(rules[index], request) {
+            return index
+        }
         guard !recipeHosts.isEmpty else { return nil }
         return recipeHosts.first(for: request.destination) { index in
             rules[ownCount + index].conditions.holdForRequest(request, paths: .everySpelling)
         }.map { ownCount + $0 }
+    }
+
+    /// What a rule gives to all must not be what the origin takes for another path. In everything else paths count as they are sent
+    /// (docs/decisions/0008-paths-as-they-stand.md).
+    private func mayShare(_ rule: CacheRule, _ request: RuleRequest) -> Bool {
+        guard rule.changes.sharesMore, !rule.conditions.paths.isEmpty, request.pathReadings != nil else { return true }
+        return rule.conditions.holdForRequest(request, paths: .everySpelling)
     }
 
     private func handling(by index: Int, zone: Int) -> CacheHandling {

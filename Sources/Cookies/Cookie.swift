@@ -47,7 +47,7 @@ package struct Cookie: Sendable, Equatable {
 
     func isFor(_ origin: CookieOrigin) -> Bool {
         (isHostOnly ? domain == origin.host : origin.matches(domain: domain)) && (!isSecure || origin.isSecure)
-            && pathMatches(origin.path, path)
+            && origin.matches(path: path)
     }
 
     /// In the field: `name=value`.

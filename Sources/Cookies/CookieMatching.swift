@@ -7,6 +7,8 @@ package struct CookieOrigin: Sendable, Equatable {
     package let isAddress: Bool
     /// The path of the target as it was sent, without its query. Begins with "/".
     package let path: [UInt8]
+    /// What the origin may take `path` for. Nil if that is clear.
+    private let readings: PathReadings?
     /// Nobody on the way can read or change the message: cookies with `Secure` are for such origins alone.
     package let isSecure: Bool
 
@@ -16,7 +18,15 @@ package struct CookieOrigin: Sendable, Equatable {
         isAddress = host.address != nil
         let path = target.prefix { $0 != UInt8(ascii: "?") }
         self.path = path.first == UInt8(ascii: "/") ? Array(path) : [UInt8(ascii: "/")]
+        readings = PathReadings(self.path[...])
         self.isSecure = isSecure
+    }
+
+    /// Whether the path path-matches that of a cookie (RFC 6265 §5.1.4), whatever the origin takes it for: the client chooses how it is spelled.
+    package func matches(path cookiePath: [UInt8]) -> Bool {
+        guard pathMatches(path, cookiePath) else { return false }
+        guard let readings, cookiePath != [UInt8(ascii: "/")] else { return true }
+        return readings.all { pathMatches($0, cookiePath) }
     }
 
     /// The path of a cookie that names none: that of the request up to its last "/" (RFC 6265 §5.1.4).

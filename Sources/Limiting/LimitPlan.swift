@@ -12,10 +12,10 @@ package struct LimitPlan: Equatable, Sendable {
     /// Whether connections are counted.
     package var countsConnections: Bool { rules.contains { $0.terms.connections != nil } }
 
-    /// The buckets of a request, each once.
+    /// The buckets of a request, each once. A limit by path counts every spelling that an origin may take for that path.
     package func uses(for request: RuleRequest) -> [LimitUse] {
         uses(of: request.identity, request.client) {
-            $0.terms.concernRequests && $0.conditions.holdForRequest(request, paths: .asSent)
+            $0.terms.concernRequests && $0.conditions.holdForRequest(request, paths: .anySpelling, unreadDetails: false)
         }
     }
 

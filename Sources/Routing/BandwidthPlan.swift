@@ -43,7 +43,9 @@ package struct BandwidthPlan: Equatable, Sendable {
         let request = request()
         if let total { shares.append(BandwidthShare(.total, rate: total)) }
         if let client, let address = request.client { shares.append(BandwidthShare(.client(address), rate: client)) }
-        if let one = classes.first(where: { $0.conditions.holdForRequest(request, paths: .asSent) }) {
+        if let one = classes.first(where: {
+            $0.conditions.holdForRequest(request, paths: .anySpelling, unreadDetails: false)
+        }) {
             shares.append(BandwidthShare(.named(one.name), rate: one.rate))
         }
         return shares

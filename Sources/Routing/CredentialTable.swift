@@ -39,6 +39,8 @@ package struct CredentialTable: Sendable {
 
     /// The first credential whose conditions hold, of those that Larder sends by itself. Nil: Larder proves nothing.
     ///
+    /// A path must match in every reading, because the client chooses how it is spelled.
+    ///
     /// A tunnel that is not opened carries none, nor does a TRACE, which the origin would send back with all its fields (RFC 9110 §9.3.8).
     ///
     /// - Parameters:
@@ -49,7 +51,7 @@ package struct CredentialTable: Sendable {
     ) -> Credential? {
         guard !others.isEmpty, mayCarry(request) else { return nil }
         let found = others.first { credential in
-            credential.rule.conditions?.holdForRequest(request, paths: .asSent) == true
+            credential.rule.conditions?.holdForRequest(request, paths: .everySpelling) == true
                 && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
         }
         guard let found, !(bringsOwn && found.rule.clientUse == .pass) else { return nil }

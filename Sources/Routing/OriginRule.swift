@@ -173,6 +173,10 @@ package struct OriginRule: Equatable, Sendable {
     package static let redirectsMaxDefault = 5
     package static let redirectsMaxBounds = 1...20
 
+    /// Whether the rule gives a request something that requests for other paths must not have: a certificate that proves who Larder is, cookies,
+    /// fields, or trust in an origin that is not proven.
+    var grants: Bool { tls?.grants == true || cookies != nil || !fields.isEmpty || redirectsMax != nil }
+
     func terms(over general: OriginTerms, _ profile: TLSProfile?) -> OriginTerms {
         OriginTerms(
             connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
@@ -191,21 +195,33 @@ package struct OriginTable: Sendable {
     package let followsRedirects: Bool
     /// Whether any rule changes the fields of requests.
     package let changesFields: Bool
-    private let rules: [(conditions: RuleConditions, terms: OriginTerms)]
+    private let rules: [Entry]
+
+    private struct Entry: Sendable {
+        let conditions: RuleConditions
+        let reading: PathReading
+        let terms: OriginTerms
+    }
 
     /// - Parameter profiles: those of the rules that say something about TLS, by the number of the rule.
     package init(_ rules: [OriginRule] = [], general: OriginTerms, profiles: [Int: TLSProfile] = [:]) {
         self.general = general
         followsRedirects = rules.contains { $0.redirectsMax != nil }
         changesFields = rules.contains { !$0.fields.isEmpty }
-        self.rules = rules.map { ($0.conditions, $0.terms(over: general, profiles[$0.number])) }
+        self.rules = rules.map {
+            Entry(
+                conditions: $0.conditions, reading: $0.grants ? .everySpelling : .anySpelling,
+                terms: $0.terms(over: general, profiles[$0.number]))
+        }
     }
 
     /// - Parameter request: evaluated only if there are rules.
     package func terms(for request: @autoclosure () -> AccessRequest) -> OriginTerms {
         guard !rules.isEmpty else { return general }
         let request = request()
-        return rules.first { $0.conditions.holdForRequest(request, paths: .asSent) }?.terms ?? general
+        return rules.first {
+            $0.conditions.holdForRequest(request, paths: $0.reading, unreadDetails: false)
+        }?.terms ?? general
     }
 
     /// - Parameter number: its position, from 1.

@@ -29,6 +29,11 @@ package struct OriginTLS: Hashable, Sendable {
     package var verification: Verification = .required
 
     package init() {}
+
+    /// Whether it proves something, or trusts somebody, that holds nowhere else. Pins and versions only restrict.
+    var grants: Bool {
+        identity != nil || authorityFile != nil || serverName != nil || verification != .required
+    }
 }
 
 extension OriginTLS: CustomStringConvertible {

@@ -58,6 +58,15 @@ package struct RouteRule: Sendable, Equatable {
         self.line = line
     }
 
+    /// The direct way passes by whatever next proxies look for, so it is for paths that cannot be taken for others. Next proxies get all paths that
+    /// may be meant.
+    var reading: PathReading {
+        switch ways {
+        case .listed(let routes, _): routes.contains { $0 == .direct } ? .everySpelling : .anySpelling
+        case .script, .environment: .asSent
+        }
+    }
+
     /// The routes that the configuration itself names.
     package var routes: [Route] {
         switch ways {
@@ -186,7 +195,11 @@ package struct RouteTable: Sendable {
         if isBuiltIn(origin) { return .plan(RoutePlan(.builtIn)) }
         guard !rules.isEmpty else { return .plan(.direct) }
         let request = request()
-        guard let rule = rules.first(where: { $0.conditions.holdForRequest(request, paths: .asSent) }) else {
+        guard
+            let rule = rules.first(where: {
+                $0.conditions.holdForRequest(request, paths: $0.reading, unreadDetails: false)
+            })
+        else {
             return .plan(.direct)
         }
         let asked = request.isTunnel ? Origin(.https, origin.endpoint) : origin

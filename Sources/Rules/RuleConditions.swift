@@ -154,9 +154,10 @@ package struct RuleCondition: OptionSet, Sendable {
 package enum PathReading: Sendable {
     /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).
     case asSent
-    /// The path must match both as sent and as an origin might read it: a path that is allowed must not become another one there.
+    /// The path must match as sent and in every reading (`PathReadings`), and none may have a segment "..": a path that is allowed must not become
+    /// another one at the origin. For what a rule grants.
     case everySpelling
-    /// The path must match in one of the two: a path that is denied is denied in every spelling.
+    /// The path must match as sent or in one reading: a path that is denied is denied in every spelling. For what a rule restricts.
     case anySpelling
 }
 
@@ -181,9 +182,13 @@ extension RuleConditions {
     package var dependOnRequest: Bool { !paths.isEmpty || !details.isEmpty }
 
     /// All conditions but `address` and `type`.
-    package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
+    ///
+    /// - Parameter mayHold: the result where nobody has read the details that a condition is about. Nil: true for `anySpelling`, false otherwise.
+    package func holdForRequest(
+        _ request: RuleRequest, paths reading: PathReading, unreadDetails mayHold: Bool? = nil
+    ) -> Bool {
         holdBesidesDetails(request) && (paths.isEmpty || holdForPath(request, reading))
-            && details.hold(request, mayHold: reading == .anySpelling)
+            && details.hold(request, mayHold: mayHold ?? (reading == .anySpelling))
     }
 
     /// All conditions but `address`, `type`, `path` and the details: whether the rule may concern this request with others of those.
@@ -315,11 +320,18 @@ extension RuleConditions {
     private func holdForPath(_ request: RuleRequest, _ reading: PathReading) -> Bool {
         guard let path = request.path else { return false }
         let asSent = paths.contains { $0.matches(path) }
-        if reading == .asSent || asSent == (reading == .anySpelling) || !isAmbiguousPath(path) { return asSent }
-        func matches(_ plain: [UInt8]) -> Bool { paths.contains { $0.matches(plain: plain[...]) } }
-        // Who writes parameters into an allow rule means them.
-        let stripsParameters = reading == .anySpelling || !paths.contains { $0.description.contains(";") }
-        let readings = pathReadings(path, withoutParameters: stripsParameters)
-        return reading == .anySpelling ? readings.contains(where: matches) : readings.allSatisfy(matches)
+        guard let readings = request.pathReadings else { return asSent }
+        func matches(_ read: [UInt8]) -> Bool {
+            paths.contains { $0.matches(plain: read[...]) || $0.matches(read[...]) }
+        }
+        switch reading {
+        case .asSent: return asSent
+        case .everySpelling:
+            guard asSent, !readings.climbs, !readings.isObscure else { return false }
+            // Who writes parameters into a rule means them.
+            let parametersCount = paths.contains { $0.description.contains(";") }
+            return readings.all(parametersCount: parametersCount).allSatisfy(matches)
+        case .anySpelling: return asSent || readings.isObscure || readings.paths.contains(where: matches)
+        }
     }
 }

@@ -16,6 +16,8 @@ package struct RuleRequest: Sendable, Equatable {
     package var isTunnel: Bool
     /// As sent, without the query. Nil where there is none (CONNECT, `OPTIONS *`): no `path` condition holds for it.
     package private(set) var path: ArraySlice<UInt8>?
+    /// What an origin may take `path` for. Nil if that is clear, or if there is no path.
+    package private(set) var pathReadings: PathReadings?
     /// As sent, without the "?". Empty where there is none; nil where there is no path.
     package private(set) var query: ArraySlice<UInt8>?
     /// What the client named in the first bytes of the tunnel, or of the tunnel in which the request came.
@@ -64,6 +66,7 @@ package struct RuleRequest: Sendable, Equatable {
 
     private mutating func setPath(_ pathAndQuery: ArraySlice<UInt8>?) {
         path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
+        pathReadings = path.flatMap(PathReadings.init)
         query = path.flatMap { _ in pathAndQuery?.drop { $0 != UInt8(ascii: "?") }.dropFirst() }
     }
 

@@ -97,6 +97,8 @@ package final class ShortWay: Sendable {
         // An empty path stands for "/".
         guard end > pathAndQuery.lowerBound else { return nil }
         let path = bytes.extracting(pathAndQuery.lowerBound..<end)
+        // The patterns are compared with the path as sent, and an origin may take it for another one.
+        if isAmbiguousPath(path) { return nil }
         for pattern in paths.exceptions where pattern.mayMatch(path) { return nil }
         for pattern in limitedPaths where pattern.mayMatch(path) { return nil }
         return paths.handling

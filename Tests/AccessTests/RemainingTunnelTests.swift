@@ -89,6 +89,20 @@ struct TunnelTermsTests {
         ("a host is allowed before", [rule(.allow, host: ["b.test"]), rule(.allow)], 443, 2, strict),
         ("a host is allowed behind", [rule(.allow), rule(.allow, host: ["b.test"])], 443, 1, unnamed),
         ("a host is denied, and the default allows", [rule(.deny(reason: nil), host: ["b.test"])], 443, nil, strict),
+        // Larder would not see the requests inside.
+        (
+            "a path of a host is denied", [rule(.deny(reason: nil), host: ["b.test"], path: ["/x/*"]), rule(.allow)],
+            443, 2, strict
+        ),
+        (
+            "a path of a host is denied, on a port of no protocol",
+            [rule(.deny(reason: nil), host: ["b.test"], path: ["/x/*"]), rule(.allow)],
+            8080, 2, TunnelTerms(.recognised, namesHost: true)
+        ),
+        (
+            "a method of a host is denied",
+            [rule(.deny(reason: nil), host: ["b.test"], method: ["POST"]), rule(.allow)], 443, 2, strict
+        ),
         (
             "a host is denied on another port", [rule(.deny(reason: nil), host: ["b.test"], port: [80])], 443, nil,
             unnamed

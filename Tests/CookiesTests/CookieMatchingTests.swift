@@ -33,6 +33,18 @@ struct CookieMatchingTests {
         ("/a/b", "/a/", true), ("/a", "/a/", false), ("/ab", "/a", false), ("/b/a", "/a", false), ("/", "/a", false),
         ("/A", "/a", false),
     ]
+    /// The client chooses how a path is spelled, and must not lead a cookie out of its path.
+    @Test(arguments: [
+        ("/a/b", true), ("/a/b%20c", true), ("/a/../b", false), ("/a/%2e%2e/b", false), ("/a/..%2fb", false),
+        ("/a/..;/b", false),
+        ("/a/%252e%252e/b", false), ("/a%2fb", false),
+    ]) func `a cookie with a path goes only where every reading of the path is below it`(
+        _ row: (path: String, matches: Bool)
+    ) {
+        #expect(origin("https://a.example\(row.path)").matches(path: Array("/a".utf8)) == row.matches)
+        #expect(origin("https://a.example\(row.path)").matches(path: Array("/".utf8)))
+    }
+
     @Test(arguments: paths) func `a path matches itself and the paths above it`(
         _ row: (path: String, cookie: String, matches: Bool)
     ) {

@@ -64,6 +64,16 @@ private func address(_ text: String) -> IPAddress {
         #expect(buckets(rules, request(user: "bob", path: "/b")).contains("c client 192.0.2.1"))
     }
 
+    /// An origin may serve each of them as `/api/x`.
+    @Test(arguments: [
+        "/api/x", "//api/x", "/%61pi/x", "/./api/x", "/y/../api/x", "/api;v=1/x", "/api%2fx", "/%2561pi/x",
+    ])
+    func `a limit by path counts every spelling of it`(_ path: String) {
+        let rules = [rule("api") { $0.paths = [PathPattern("/api/*")!] }]
+        #expect(buckets(rules, request(path: path)) == ["api client 192.0.2.1"])
+        #expect(buckets(rules, request(path: "/other%2fx")) == [])
+    }
+
     @Test func `rules that share a bucket count a request once`() {
         let rules = [rule("a") { $0.ports = [80...80] }, rule("b", shares: "a") { $0.users = ["bob"] }]
         #expect(buckets(rules, request(user: "bob")) == ["a client 192.0.2.1"])

@@ -18,6 +18,10 @@ struct PathTrickTests {
         "/public/%c0%ae%c0%ae/admin/x", "/public/%c0%ae./admin/x", "/admin%c0%afx", "/admin%C0%AFx", "/%c1%a1dmin/x",
         "/admin%e0%80%afx", "/%e0%81%a1dmin/x", "/admin%f0%80%80%afx", "/public/%25c0%25ae%25c0%25ae/admin/x",
         "/admin%00/x", "/admin%00",
+        // Each undoes itself if all steps are done at once.
+        "/public/../admin/x;%2f..%2f..%2fpublic%2fx", "/public/../admin/x;%5c..%5c..%5cpublic%5cx",
+        "/public/../admin/x/..;/..;/public/x", "/public/../admin/x%5c..%5cpublic%5cx", "/public/../admin//../public/x",
+        "/admin/x;/../../public/x", "/admin;%2f../x", "/admin//../x",
     ]
     static let admin = RuleConditionsTests.paths("/admin/*", "/admin")
 
@@ -28,6 +32,22 @@ struct PathTrickTests {
     @Test(arguments: hidden) func `what may be another path is not allowed`(_ path: String) {
         let elsewhere = RuleConditionsTests.paths("/public/*", "*.jpg")
         #expect(!elsewhere.holdForRequest(request(path: path), paths: .everySpelling))
+    }
+
+    @Test(arguments: [
+        "/public/a/../b", "/public/%2e%2e/public/b", "/public/a/..;/b", "/public/a/..%2fb", "/public/a/%252e%252e/b",
+    ])
+    func `a segment ".." satisfies no allow rule, wherever it leads`(_ path: String) {
+        #expect(!RuleConditionsTests.paths("/*").holdForRequest(request(path: path), paths: .everySpelling))
+    }
+
+    /// Longer than anything that is deployed.
+    @Test(arguments: [
+        "/public/" + String(repeating: "a%20", count: 1100), "/public/" + String(repeating: "//", count: 2050),
+    ])
+    func `where it is not known what an origin makes of a path, it is denied and not allowed`(_ path: String) {
+        #expect(Self.admin.holdForRequest(request(path: path), paths: .anySpelling))
+        #expect(!RuleConditionsTests.paths("/public/*").holdForRequest(request(path: path), paths: .everySpelling))
     }
 
     /// What is cut off at NUL has another end.

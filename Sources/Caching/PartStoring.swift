@@ -61,7 +61,7 @@ func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
         let total = contentRange.completeLength
     else { return nil }
     let lengths = fields.all(.contentLength)
-    guard lengths.allSatisfy({ parseDecimal($0) == range.upperBound - range.lowerBound }) else { return nil }
+    guard lengths.allSatisfy({ parseOctetCount($0) == range.upperBound - range.lowerBound }) else { return nil }
     return (range, total)
 }
 
@@ -85,7 +85,7 @@ package func promisedPart(status: UInt16, fields: Fields) -> PartPromise {
     let values = fields.all(.contentRange)
     guard values.count == 1, let range = ContentRange(parsing: values[0])?.range else { return .none }
     let count = range.upperBound - range.lowerBound
-    return fields.all(.contentLength).allSatisfy { parseDecimal($0) == count } ? .bytes(count) : .contradictory
+    return fields.all(.contentLength).allSatisfy { parseOctetCount($0) == count } ? .bytes(count) : .contradictory
 }
 
 /// Whether the type is `multipart/byteranges`, which has several parts, or one part in an envelope (RFC 9110 §14.6).

@@ -4,6 +4,7 @@ package import Message
 package enum BodyLength: Sendable, Equatable {
     /// There is no body.
     case none
+    /// At most `octetCountMax`.
     case length(UInt64)
     case chunked
     /// The body of a response that ends when the origin closes the connection.
@@ -98,9 +99,10 @@ private func contentLength(_ fields: FieldSection, _ bytes: borrowing Span<UInt8
     return length
 }
 
-/// The value of `1*DIGIT`, which nearly every `Content-Length` is. Nil for anything else, and for a number of so many digits that it may not fit.
+/// The value of `1*DIGIT`, which nearly every `Content-Length` is. Nil for anything else, and for a number of so many digits that it may
+/// exceed `octetCountMax`.
 private func plainNumber(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> UInt64? {
-    guard 1...18 ~= range.count else { return nil }
+    guard 1...15 ~= range.count else { return nil }
     let digits = bytes.extracting(range)
     var value: UInt64 = 0
     for index in digits.indices {
@@ -111,17 +113,15 @@ private func plainNumber(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) ->
     return value
 }
 
-/// Parses `1*DIGIT` with optional white space around it, up to 2⁶³ − 1.
+/// Parses `1*DIGIT` with optional white space around it, up to `octetCountMax`.
 private func parseLength(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) throws(FramingError) -> UInt64 {
     let trimmed = trimmedOWS(bytes, range)
     guard !trimmed.isEmpty else { throw .badContentLength }
-    var value: Int64 = 0
+    var value: UInt64 = 0
     for index in trimmed {
         guard isDigit(bytes[index]) else { throw .badContentLength }
-        let (tens, overflow) = value.multipliedReportingOverflow(by: 10)
-        let (sum, carry) = tens.addingReportingOverflow(Int64(bytes[index] - 0x30))
-        guard !overflow, !carry else { throw .badContentLength }
-        value = sum
+        value = value * 10 + UInt64(bytes[index] - 0x30)
+        guard value <= octetCountMax else { throw .badContentLength }
     }
-    return UInt64(value)
+    return value
 }

@@ -2,7 +2,7 @@ import Message
 
 /// Parses `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1), byte by byte. Extensions are checked and dropped (§7.1.1).
 ///
-/// The size has digits only: no sign, no `0x`. White space is accepted only around the delimiters of an extension ("bad" white space), and
+/// The size has digits only: no sign, no `0x`. It is at most `octetCountMax`. White space is accepted only around the delimiters of an extension ("bad" white space), and
 /// a bare LF is refused. If two recipients differed in one of these, an attacker could make them see different messages.
 struct ChunkLine: Sendable {
     private enum State { case size, delimiter, nameOpen, name, afterName, value, token, quoted, escaped, lineFeed }
@@ -31,7 +31,7 @@ struct ChunkLine: Sendable {
     private mutating func takeSize(_ byte: UInt8) throws(FramingError) {
         if let digit = hexValue(byte) {
             digitCount += 1
-            guard digitCount <= 16, size <= UInt64(Int64.max) >> 4 else { throw .badChunkSize }
+            guard digitCount <= 16, size <= octetCountMax >> 4 else { throw .badChunkSize }
             size = size << 4 | UInt64(digit)
             return
         }

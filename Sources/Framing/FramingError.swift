@@ -37,10 +37,10 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case transferEncodingInHTTP10  // RFC 9112 §6.1
     case transferCodingUnknown  // RFC 9112 §6.1: 501
     case transferCodingNotFinal  // RFC 9112 §6.3 rule 4: chunked is not the last, or applied twice
-    case badContentLength  // RFC 9112 §6.3 rule 5: sign, 0x, overflow, empty
+    case badContentLength  // RFC 9112 §6.3 rule 5: sign, 0x, empty, beyond `octetCountMax`
     case differingContentLengths  // RFC 9112 §6.3 rule 5
     // Chunked coding
-    case badChunkSize  // RFC 9112 §7.1: not 1*HEXDIG, or does not fit
+    case badChunkSize  // RFC 9112 §7.1: not 1*HEXDIG, or beyond `octetCountMax`
     case badChunkExtension  // RFC 9112 §7.1.1
     case chunkLineTooLong  // RFC 9112 §7.1.1
     case badChunkEnd  // RFC 9112 §7.1: chunk data not followed by CRLF

@@ -1,4 +1,4 @@
-/// One range of a Range field in bytes (RFC 9110 §14.1.2).
+/// One range of a Range field in bytes (RFC 9110 §14.1.2). No number is greater than `octetCountMax`.
 package enum ByteRangeSpec: Sendable, Equatable {
     /// `first-` if `through` is nil, otherwise `first-last`, inclusive.
     case from(UInt64, through: UInt64?)
@@ -39,9 +39,9 @@ package func parseByteRanges(_ value: some Collection<UInt8>, countMax: Int = 32
 private func parseByteRange(_ element: ArraySlice<UInt8>) -> ByteRangeSpec? {
     guard let dash = element.firstIndex(of: 0x2D) else { return nil }
     let after = element[(dash + 1)...]
-    if dash == element.startIndex { return parseDecimal(after).map { .suffix($0) } }
-    guard let first = parseDecimal(element[..<dash]) else { return nil }
+    if dash == element.startIndex { return parseOctetPosition(after).map { .suffix($0) } }
+    guard let first = parseOctetPosition(element[..<dash]) else { return nil }
     if after.isEmpty { return .from(first, through: nil) }
-    guard let last = parseDecimal(after), last >= first else { return nil }
+    guard let last = parseOctetPosition(after), last >= first else { return nil }
     return .from(first, through: last)
 }

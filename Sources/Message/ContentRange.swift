@@ -11,22 +11,22 @@ package struct ContentRange: Sendable, Equatable {
     }
 
     /// Returns nil if the value is not a valid Content-Range in bytes, for example if the last byte is before the first, or not below the
-    /// complete length.
+    /// complete length, or if a length would be greater than `octetCountMax`.
     package init?(parsing value: some Collection<UInt8>) {
         let bytes = Array(value)
         guard bytes.count > 6, equalsIgnoringCase(bytes[..<5], "bytes"), bytes[5] == 0x20,
             let slash = bytes.firstIndex(of: 0x2F)
         else { return nil }
         let lengthText = bytes[(slash + 1)...]
-        completeLength = parseDecimal(lengthText)
+        completeLength = parseOctetCount(lengthText)
         guard completeLength != nil || lengthText.elementsEqual([0x2A]) else { return nil }
         if bytes[6..<slash].elementsEqual([0x2A]) {
             range = nil
             if completeLength == nil { return nil }
             return
         }
-        guard let dash = bytes[6..<slash].firstIndex(of: 0x2D), let first = parseDecimal(bytes[6..<dash]),
-            let last = parseDecimal(bytes[(dash + 1)..<slash]), first <= last, last < UInt64.max
+        guard let dash = bytes[6..<slash].firstIndex(of: 0x2D), let first = parseOctetCount(bytes[6..<dash]),
+            let last = parseOctetCount(bytes[(dash + 1)..<slash]), first <= last, last < octetCountMax
         else { return nil }
         if let completeLength, last >= completeLength { return nil }
         range = first..<(last + 1)

@@ -79,7 +79,7 @@ struct RandomFieldTests {
                 }
             }
             if let range = ContentRange(parsing: text.utf8), let bytes = range.range {
-                #expect(!bytes.isEmpty)
+                #expect(!bytes.isEmpty && bytes.upperBound <= octetCountMax)
                 if let length = range.completeLength { #expect(bytes.upperBound <= length) }
                 #expect(ContentRange(parsing: range.wire) == range)
             }

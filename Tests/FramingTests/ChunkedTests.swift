@@ -26,6 +26,12 @@ struct ChunkedTests {
         }
     }
 
+    @Test(arguments: ["7fffffff", "80000001", "ffffffff", "100000001", "1fffffffffffff", "001fffffffffffff"])
+    func `a chunk may be as long as any content`(_ size: String) {
+        let result = decodeChunked(Array("\(size)\r\nabc".utf8), pieces: nil)
+        #expect(result.error == nil && text(result.body) == "abc")
+    }
+
     static let refused: [Row<FramingError>] = [
         Row("no size", "\r\n", .badChunkSize),
         Row("no size but an extension", ";a\r\n", .badChunkSize),
@@ -36,7 +42,11 @@ struct ChunkedTests {
         Row("a letter that is no digit", "g\r\n", .badChunkSize),
         Row("an underscore", "1_0\r\n", .badChunkSize),
         Row("seventeen digits", "00000000000000005\r\n", .badChunkSize),
+        Row("2^53", "20000000000000\r\n", .badChunkSize),
+        Row("2^53, behind zeros", "0020000000000000\r\n", .badChunkSize),
+        Row("2^63 − 1", "7fffffffffffffff\r\n", .badChunkSize),
         Row("2^63", "8000000000000000\r\n", .badChunkSize),
+        Row("2^64 − 1", "ffffffffffffffff\r\n", .badChunkSize),
         Row("2^64", "10000000000000000\r\n", .badChunkSize),
         Row("a bare LF after the size", "5\nhello\r\n", .bareLineFeed),
         Row("a bare CR after the size", "5\rhello\r\n", .bareCarriageReturn),

@@ -79,8 +79,39 @@ struct ByteRangeTests {
         ("bytes= 0-1 , ,4-5", [.from(0, through: 1), .from(4, through: 5)]),
         ("bytes=5-4", nil), ("bytes=", nil), ("bytes=,", nil), ("bytes", nil), ("bytes=-", nil), ("bytes=a-b", nil),
         ("bytes=1-2x", nil), ("bytes=+1-2", nil), ("bytes =1-2", nil), ("items=0-1", nil), ("bytes=0-1,x", nil),
-        ("bytes=99999999999999999999-", nil), ("bytes=0-18446744073709551615", [.from(0, through: .max)]),
+        ("bytes=0-9007199254740990", [.from(0, through: 1 << 53 - 2)]), ("bytes=1e3-", nil), ("bytes=-1.5", nil),
+        ("bytes=--5", nil), ("bytes=000000000000000000000000000005-6", [.from(5, through: 6)]),
     ]
+    /// Numbers that no length reaches are one number: what they select is the same.
+    static let beyond = [
+        "9007199254740991", "9007199254740992", "9223372036854775807", "9223372036854775808",
+        "18446744073709551615", "18446744073709551616", "999999999999999999999999999999",
+    ]
+    @Test(arguments: beyond) func `a number beyond every length is one (§14.1.2)`(_ number: String) {
+        #expect(parseByteRanges("bytes=0-\(number)".utf8) == [.from(0, through: 1 << 53 - 1)])
+        #expect(parseByteRanges("bytes=\(number)-".utf8) == [.from(1 << 53 - 1, through: nil)])
+        #expect(parseByteRanges("bytes=-\(number)".utf8) == [.suffix(1 << 53 - 1)])
+        #expect(parseByteRanges("bytes=\(number)-5".utf8) == nil)
+        #expect(parseByteRanges("bytes=\(number)x-".utf8) == nil)
+    }
+
+    static let extremes: [(String, Range<UInt64>?, UInt64?)] = [
+        ("bytes 0-9007199254740990/9007199254740991", 0..<(1 << 53 - 1), 1 << 53 - 1),
+        ("bytes 9007199254740990-9007199254740990/*", (1 << 53 - 2)..<(1 << 53 - 1), nil),
+        ("bytes */9007199254740991", nil, 1 << 53 - 1), ("bytes */0", nil, 0), ("bytes 0-0/1", 0..<1, 1),
+        ("bytes 4294967295-4294967297/4294967298", (1 << 32 - 1)..<(1 << 32 + 2), 1 << 32 + 2),
+        ("bytes 0000000000000000000000-01/002", 0..<2, 2),
+    ]
+    @Test(arguments: extremes) func `Content-Range names bytes of any content`(
+        _ value: String, _ range: Range<UInt64>?, _ length: UInt64?
+    ) { #expect(ContentRange(parsing: value.utf8) == ContentRange(range: range, completeLength: length)) }
+
+    @Test(arguments: beyond.dropFirst()) func `a Content-Range beyond every content is none (§14.4)`(_ number: String) {
+        for value in ["0-1/\(number)", "*/\(number)", "0-\(number)/*", "\(number)-\(number)/*"] {
+            #expect(ContentRange(parsing: "bytes \(value)".utf8) == nil, "\(value)")
+        }
+    }
+
     @Test(arguments: ranges) func `is parsed (§14.1.2)`(_ value: String, _ expected: [ByteRangeSpec]?) {
         #expect(parseByteRanges(value.utf8) == expected)
     }
@@ -98,6 +129,8 @@ struct ByteRangeTests {
             (.from(0, through: .max), 10_000, 0..<10_000), (.from(0, through: nil), 0, nil), (.suffix(1), 0, nil),
             (.from(0, through: 9999), 10_000, 0..<10_000), (.from(0, through: .max), .max, 0..<UInt64.max),
         ] as [(ByteRangeSpec, UInt64, Range<UInt64>?)])
+            (.suffix(.max), 1 << 53 - 1, 0..<(1 << 53 - 1)), (.from(1 << 53 - 1, through: nil), 1 << 53 - 1, nil),
+            (.from(1 << 53 - 2, through: 1 << 53 - 1), 1 << 53 - 1, (1 << 53 - 2)..<(1 << 53 - 1)),
     func `is resolved`(_ spec: ByteRangeSpec, _ length: UInt64, _ expected: Range<UInt64>?) {
         #expect(spec.resolve(against: length) == expected)
     }

@@ -23,6 +23,8 @@ package struct FleetNews: Equatable, Sendable {
     package struct Bucket: Equatable, Sendable {
         package var name: BucketName
         /// The time that the requests take to come back which were let through since the last news: so many nanoseconds later the bucket is full.
+        ///
+        /// What was read is at most `debtMax`.
         package var requests: UInt64
         /// The same for bytes: so many nanoseconds later the next byte is due.
         package var bytes: UInt64
@@ -73,6 +75,8 @@ package struct FleetNews: Equatable, Sendable {
         }
     }
 
+    /// No news makes anybody wait for longer, whatever a node says: two days, in nanoseconds.
+    package static let debtMax: UInt64 = 86_400_000_000_000 * 2
     /// The most items of each kind. More wait for the next news.
     package static let itemsMax = 1_024
     private static let version: UInt8 = 1
@@ -146,7 +150,8 @@ package struct FleetNews: Equatable, Sendable {
             let underWay = scanner.number(UInt32.self), let connections = scanner.number(UInt32.self)
         else { return nil }
         return Bucket(
-            name: BucketName(high: high, low: low), requests: requests, bytes: bytes, underWay: underWay,
+            name: BucketName(high: high, low: low), requests: min(requests, debtMax), bytes: min(bytes, debtMax),
+            underWay: underWay,
             connections: connections)
     }
 }

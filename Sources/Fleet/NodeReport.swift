@@ -32,12 +32,17 @@ package struct NodeReport: Equatable, Sendable {
     /// Of the name of a node, the name of a run and that of a release.
     package static let wordBytesMax = 64
 
-    /// Returns nil if the node, the run or the release is empty, is too long or has something else than visible ASCII, or a time is before 1970.
+    /// The times that a report can have, in seconds or milliseconds: differences of them fit in 64 bits.
+    private static let times: ClosedRange<Int64> = 0...(1 << 53 - 1)
+
+    /// Returns nil if the node, the run or the release is empty, is too long or has something else than visible ASCII, or a time is before 1970 or too late for a clock.
     package init?(
         node: String, run: String, release: String, startedAt: Int64, saidAt: Int64, number: UInt64,
         figures: [NodeFigure: UInt64]
     ) {
-        guard [node, run, release].allSatisfy(NodeReport.isWord), startedAt >= 0, saidAt >= 0 else { return nil }
+        guard [node, run, release].allSatisfy(NodeReport.isWord), NodeReport.times.contains(startedAt),
+            NodeReport.times.contains(saidAt)
+        else { return nil }
         self.node = node
         self.run = run
         self.release = release

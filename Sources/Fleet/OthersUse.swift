@@ -40,8 +40,6 @@ package struct OthersUse: Sendable {
     /// A node says again within this time what it has under way. What was said before may be of a node that is gone.
     package static let placeLifetime: UInt64 = 15_000_000_000
     private static let runLifetime: UInt64 = 600_000_000_000
-    /// No news makes anybody wait for longer, whatever a node says.
-    private static let debtMax: UInt64 = 86_400_000_000_000 * 2
     private static let runsMax = 1_024
 
     package init(countMax: Int = 65_536) { self.countMax = countMax }
@@ -60,10 +58,10 @@ package struct OthersUse: Sendable {
     package mutating func note(_ bucket: FleetNews.Bucket, of run: UInt64, now: UInt64) {
         guard uses.count < countMax || uses[bucket.name] != nil else { return }
         var use = uses[bucket.name] ?? Use()
-        use.requestsUntil = max(use.requestsUntil, now) + min(bucket.requests, OthersUse.debtMax)
-        use.bytesUntil = max(use.bytesUntil, now) + min(bucket.bytes, OthersUse.debtMax)
-        use.requestsUntil = min(use.requestsUntil, now + OthersUse.debtMax)
-        use.bytesUntil = min(use.bytesUntil, now + OthersUse.debtMax)
+        use.requestsUntil = max(use.requestsUntil, now) + min(bucket.requests, FleetNews.debtMax)
+        use.bytesUntil = max(use.bytesUntil, now) + min(bucket.bytes, FleetNews.debtMax)
+        use.requestsUntil = min(use.requestsUntil, now + FleetNews.debtMax)
+        use.bytesUntil = min(use.bytesUntil, now + FleetNews.debtMax)
         use.places[run] =
             bucket.underWay == 0 && bucket.connections == 0
             ? nil : Place(underWay: bucket.underWay, connections: bucket.connections, saidAt: now)

@@ -4,6 +4,7 @@ import Message
 ///
 /// The generation is when the budget was reset last, in milliseconds since 1970; zero if it was not. A part of an earlier generation counts no more.
 package struct UsePart: Equatable, Sendable {
+    /// A part that was read has at most `generationMax`.
     package let generation: UInt64
     package let bytes: UInt64
 
@@ -11,6 +12,9 @@ package struct UsePart: Equatable, Sendable {
         self.generation = generation
         self.bytes = bytes
     }
+
+    /// A reset follows every generation: it makes the next number, if its clock is behind.
+    static let generationMax: UInt64 = 1 << 53 - 1
 
     /// The field for the time of the last reset. No node has this name.
     package static let resetField = Array("#".utf8)
@@ -27,7 +31,8 @@ package struct UsePart: Equatable, Sendable {
     package init?(_ value: [UInt8], key: [UInt8], field: [UInt8], hash: some FleetHash) {
         guard value.count <= 96 else { return nil }
         let parts = value.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard parts.count == 3, let generation = parseDecimal(parts[0]), let bytes = parseDecimal(parts[1]),
+        guard parts.count == 3, let generation = parseDecimal(parts[0]),
+            generation <= UsePart.generationMax, let bytes = parseDecimal(parts[1]),
             areEqualCodes(
                 hexadecimal(UsePart.code(Array(value[..<(parts[2].startIndex - 1)]), key, field, hash)), parts[2])
         else { return nil }

@@ -42,7 +42,7 @@ package enum JournalFile {
         }
         guard lines.count >= 5, lines[0] == [magic], lines[lines.count - 1] == ["end", "\(lines.count - 1)"],
             lines[1].count == 2, lines[1][0] == "job", isJobName(lines[1][1]), let scope = scope(lines[2]),
-            lines[3].count == 2, lines[3][0] == "left-out", let leftOut = Int(lines[3][1])
+            lines[3].count == 2, lines[3][0] == "left-out", let leftOut = count(lines[3][1])
         else { return nil }
         var journal = Journal(job: lines[1][1], scope: scope)
         journal.leftOut = leftOut
@@ -54,7 +54,7 @@ package enum JournalFile {
         switch line.first {
         case "run":
             guard line.count == 5, journal.runs.count < Journal.runsMax, let start = Int64(line[1]),
-                let requests = Int(line[3])
+                let requests = count(line[3])
             else { return false }
             var run = Journal.Run(startedAt: WallTime(secondsSinceEpoch: start))
             run.endedAt = Int64(line[2].dropFirst()).map { WallTime(secondsSinceEpoch: $0) }
@@ -131,8 +131,8 @@ package enum JournalFile {
 
     private static func row(_ slice: ArraySlice<String>) -> Row? {
         let fields = Array(slice)
-        guard let runs = UInt64(fields[0]), let requests = Int(fields[1]), let permitted = Int(fields[2]),
-            let opened = Int(fields[3]), let sent = UInt64(fields[4]), let received = UInt64(fields[5])
+        guard let runs = UInt64(fields[0]), let requests = count(fields[1]), let permitted = count(fields[2]),
+            let opened = count(fields[3]), let sent = UInt64(fields[4]), let received = UInt64(fields[5])
         else { return nil }
         let reason = fields[7] == "-" ? nil : DenialReason(rawValue: String(fields[7].dropFirst()))
         let sample = Row.Sample(
@@ -145,6 +145,9 @@ package enum JournalFile {
             credentials: fields[6] == "-" ? [] : fields[6].dropFirst().split(separator: ",").map { String($0) },
             reason: reason, rule: fields[8] == "-" ? nil : Int(fields[8].dropFirst()), sample: sample)
     }
+
+    /// A count that others can be added to. Returns nil for what is none.
+    private static func count(_ text: String) -> Int? { parseOctetCount(text.utf8).map { Int($0) } }
 
     /// `-` for nil; other texts have a `=` before them.
     private static func optional(_ text: String?) -> String { text.map { "=" + $0 } ?? "-" }

@@ -37,7 +37,8 @@ package enum BudgetFile {
     private static func use(_ line: Substring) -> BudgetUse? {
         let parts = line.split(separator: "\t", omittingEmptySubsequences: false)
         guard parts.count == 5, let rule = unescaped(parts[0]), let name = unescaped(parts[2]),
-            let subject = subject(kind: parts[1], name), let end = Int64(parts[3]), let spent = UInt64(parts[4])
+            let subject = subject(kind: parts[1], name), let end = Int64(parts[3]),
+            end == ByteBudget.never || WallTime.secondsBounds.contains(end), let spent = UInt64(parts[4])
         else { return nil }
         return BudgetUse(LimitBucket(rule: rule, subject), windowEnd: end, spent: spent)
     }

@@ -61,6 +61,8 @@ package struct WallTime: Sendable, Hashable, Comparable {
     package init(ticks: Int64) { self.ticks = ticks }
     @inlinable
     package init(secondsSinceEpoch: Int64) { ticks = ticksOfSeconds(secondsSinceEpoch) }
+    /// The seconds since 1970 that a time can have. Differences of such numbers fit in 64 bits.
+    package static let secondsBounds: ClosedRange<Int64> = -(1 << 53)...(1 << 53 - 1)
 
     /// Rounded down.
     @inlinable

@@ -21,6 +21,17 @@ import Testing
         #expect(FleetNews(empty.encoded(hash: hash), hash: hash) == empty)
     }
 
+    @Test(arguments: [0, 1, FleetNews.debtMax, FleetNews.debtMax + 1, 1 << 53, 1 << 63 - 1, 1 << 63, .max] as [UInt64])
+    func `no time in news is longer than two days`(_ time: UInt64) throws {
+        var news = FleetNews(run: .max, number: .max, issuedAt: .max)
+        news.buckets = [
+            FleetNews.Bucket(name: Self.name, requests: time, bytes: time, underWay: .max, connections: .max)
+        ]
+        let read = try #require(FleetNews(news.encoded(hash: hash), hash: hash))
+        #expect(read.buckets[0].requests == min(time, FleetNews.debtMax))
+        #expect(read.buckets[0].bytes == min(time, FleetNews.debtMax))
+    }
+
     @Test func `news that somebody changed, cut or wrote without the secret are not`() {
         let bytes = Self.news().encoded(hash: hash)
         #expect(FleetNews(bytes, hash: otherHash) == nil)

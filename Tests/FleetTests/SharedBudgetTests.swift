@@ -136,6 +136,14 @@ import Testing
         #expect(UsePart(value, key: Array("larder:1:u:01".utf8), field: field, hash: hash) == nil)
         #expect(UsePart(value, key: key, field: Array("node-2".utf8), hash: hash) == nil)
         #expect(UsePart(value, key: key, field: field, hash: otherHash) == nil)
+        for generation in [0, 1 << 31 + 1, 1 << 53 - 1] as [UInt64] {
+            let value = Self.part(.max, generation).encoded(key: key, field: field, hash: hash)
+            #expect(UsePart(value, key: key, field: field, hash: hash) == Self.part(.max, generation))
+        }
+        for generation in [1 << 53, 1 << 63 - 1, 1 << 63, .max] as [UInt64] {
+            let value = Self.part(1, generation).encoded(key: key, field: field, hash: hash)
+            #expect(UsePart(value, key: key, field: field, hash: hash) == nil, "no reset can follow it")
+        }
         for index in value.indices {
             var changed = value
             changed[index] ^= 1

@@ -82,6 +82,29 @@ struct RuleTextTests {
         #expect(read.yaml == journal.yaml)
     }
 
+    @Test(arguments: [
+        "9223372036854775807", "9007199254740992", "9223372036854775808", "999999999999999999999999999999", "-1", "1.0",
+        "1e3", "",
+    ]) func `a count to which nothing can be added is damage`(_ number: String) throws {
+        let text = String(decoding: JournalFile.text(of: try example()), as: UTF8.self)
+        let lines = text.split(separator: "\n").map { $0.split(separator: "\t", omittingEmptySubsequences: false) }
+        for (index, line) in lines.enumerated() {
+            let counts: [Int] =
+                switch line[0] {
+                case "left-out": [1]
+                case "run": [3]
+                case "needed", "denied": [8, 9, 10]
+                default: []
+                }
+            for place in counts {
+                var damaged = lines
+                damaged[index][place] = Substring(number)
+                let text = damaged.map { $0.joined(separator: "\t") + "\n" }.joined()
+                #expect(JournalFile.journal(from: Array(text.utf8)) == nil, "\(line[0]) \(place)")
+            }
+        }
+    }
+
     @Test func `a file that is damaged is not read`() throws {
         let text = JournalFile.text(of: try example())
         for length in stride(from: 0, to: text.count, by: 13) {

@@ -52,6 +52,7 @@ import Testing
         BudgetUse(LimitBucket(rule: "with\ttab", .user("an%n\nü")), windowEnd: 86_400, spent: 0),
         BudgetUse(LimitBucket(rule: "g", .group("x y")), windowEnd: -1, spent: 1),
         BudgetUse(LimitBucket(rule: "a", .all), windowEnd: 7, spent: 7),
+        BudgetUse(LimitBucket(rule: "t", .all), windowEnd: ByteBudget.never, spent: 7),
         BudgetUse(LimitBucket(rule: "l", .local), windowEnd: 7, spent: 7),
         BudgetUse(LimitBucket(rule: "o", .others), windowEnd: 7, spent: 7),
     ]
@@ -76,6 +77,12 @@ import Testing
         ("larder budgets 1\na\tall\t\t1\t-1\nend 1\n", 2), ("larder budgets 1\na\tclient\tx\t1\t1\nend 1\n", 2),
         ("larder budgets 1\na\tall\t\t1\t1\nmore\nend 2\n", 3), ("larder budgets 1\nend 0\nmore\n", 2),
         ("larder budgets 1\n%\tall\t\t1\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t9223372036854775806\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t9007199254740992\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t-9223372036854775808\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t9223372036854775808\t1\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t1\t18446744073709551616\nend 1\n", 2),
+        ("larder budgets 1\na\tall\t\t1e3\t1\nend 1\n", 2), ("larder budgets 1\na\tall\t\t1\t1.0\nend 1\n", 2),
     ])
     func `damage is named with its line`(_ text: String, _ line: Int) {
         do {

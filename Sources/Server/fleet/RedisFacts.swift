@@ -190,7 +190,7 @@ private func readNodes(
             guard let value else { throw .notAReport }
             let report = try NodeReport.decode(value, of: name, hash: terms.hash)
             // So long ago the Redis got it.
-            let age = left.map { Int64(FleetNode.reportSeconds) * 1000 - $0 }
+            let age = left.map { Int64(FleetNode.reportSeconds) * 1000 - min(max($0, -2), 1 << 53) }
             guard age.map({ $0 <= Int64(SeenNodes.silenceMax / 1_000_000) }) ?? true else { continue }
             facts.nodes.append(RedisFacts.Node(report: report, clockAhead: age.map { report.saidAt + $0 - now }))
         } catch {

@@ -1,3 +1,4 @@
+import Fleet
 package import Limiting
 import Synchronization
 
@@ -187,7 +188,9 @@ package final class LimitAccount: Sendable {
     /// In nanoseconds. Nil: the window does not end.
     func windowLeft(wall: Int64) -> UInt64? {
         let end = windowEnd.load(ordering: .relaxed)
-        return end == ByteBudget.never ? nil : UInt64(max(1, end - wall)) * 1_000_000_000
+        guard end != ByteBudget.never else { return nil }
+        // A window that was restored may end at any time. 2³³ s are 272 years.
+        return UInt64(min(max(1, end - wall), 1 << 33)) * 1_000_000_000
     }
 
     /// Nothing of the budget is used any more. What is under way goes on counting.
@@ -207,8 +210,10 @@ package final class LimitAccount: Sendable {
 
     func restore(_ use: BudgetUse) {
         windowEnd.store(use.windowEnd, ordering: .relaxed)
-        spent.store(use.spent, ordering: .relaxed)
-        share?.noteRestored(use.spent)
+        // Half of what it can count: what is spent from now on is added.
+        let restored = min(use.spent, .max / 2)
+        spent.store(restored, ordering: .relaxed)
+        share?.noteRestored(restored)
     }
 
     // MARK: seen from outside
@@ -266,11 +271,14 @@ extension LimitAccount {
         if bytes > 0 { LimitAccount.owe(due, bytes, from: now - min(now, PacedRate.credit)) }
     }
 
+    /// News add up to no more than `FleetNews.debtMax` from `least` on.
     private static func owe(_ time: borrowing Atomic<UInt64>, _ debt: UInt64, from least: UInt64) {
+        let most = least &+ FleetNews.debtMax
         var seen = time.load(ordering: .relaxed)
         while true {
+            let owed = min(max(seen, least) &+ min(debt, FleetNews.debtMax), most)
             let (exchanged, original) = time.compareExchange(
-                expected: seen, desired: max(seen, least) &+ debt, ordering: .relaxed)
+                expected: seen, desired: max(seen, owed), ordering: .relaxed)
             if exchanged { return }
             seen = original
         }

@@ -116,6 +116,8 @@ package struct CachedResponse: Sendable, Equatable {
     /// - Parameter fields: the fields from which the value was made.
     package init(from form: inout StoredFormReader, fields: Fields) throws(StoredFormError) {
         let status: UInt16 = try form.read()
+        // It is written as three digits, and interim responses are not stored.
+        guard 200...999 ~= status else { throw StoredFormError() }
         let directives = try ResponseDirectives(from: &form)
         (lifetime, given) = try FreshnessLifetime.read(&form)
         date = try form.readTime()

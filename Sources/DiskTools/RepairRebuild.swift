@@ -100,7 +100,7 @@ struct BookRebuild: ~Copyable {
             try commit(changes)
         }
         last = max(last, try gatherLarge(files, dropped))
-        let first = max(last.rawValue + Self.idsSkipped, Self.idOfClock)
+        let first = max(min(last, .countedMax).rawValue + Self.idsSkipped, Self.idOfClock)
         try commit([.reserveIDs(below: ObjectID(rawValue: first))])
     }
 

@@ -19,23 +19,27 @@ package enum Retention: CaseIterable, Sendable {
 package struct StoredAttributes: Equatable, Sendable {
     package var retention: Retention
     package var status: UInt16
-    /// When the response was stored or last validated, in seconds of the wall clock.
-    package var storedAt: Int64
-    /// When the response stops being fresh, in seconds of the wall clock.
-    package var expiresAt: Int64
+    /// When the response was stored or last validated, in seconds of the wall clock, within `timeBounds`.
+    package let storedAt: Int64
+    /// When the response stops being fresh, in seconds of the wall clock, within `timeBounds`.
+    package let expiresAt: Int64
     /// Without parameters, in lower case, at most 127 bytes. Empty if the response has none.
     package var mediaType: [UInt8]
     /// Each tag has at most 255 bytes.
     package var tags: [[UInt8]]
 
+    /// Differences of such times fit in 64 bits.
+    private static let timeBounds: ClosedRange<Int64> = -(1 << 53)...(1 << 53 - 1)
+
+    /// A time outside of `timeBounds`, which a damaged record or another node may have, becomes the nearest one.
     package init(
         retention: Retention, status: UInt16, storedAt: Int64, expiresAt: Int64, mediaType: [UInt8] = [],
         tags: [[UInt8]] = []
     ) {
         self.retention = retention
         self.status = status
-        self.storedAt = storedAt
-        self.expiresAt = expiresAt
+        self.storedAt = min(max(storedAt, Self.timeBounds.lowerBound), Self.timeBounds.upperBound)
+        self.expiresAt = min(max(expiresAt, Self.timeBounds.lowerBound), Self.timeBounds.upperBound)
         self.mediaType = mediaType
         self.tags = tags
     }

@@ -65,6 +65,22 @@ private struct Larder {
 
 @Suite("Selections")
 struct SelectionTests {
+    @Test(arguments: [.min, -1 << 53 - 1, -1, 0, 1 << 53, .max] as [Int64])
+    func `a stored response of any time has an age`(_ time: Int64) {
+        let entry = ListedResponse(
+            id: StoredID(rawValue: 1), keyBytes: Array("http://example.org/".utf8),
+            attributes: StoredAttributes(retention: .permanent, status: 200, storedAt: time, expiresAt: time),
+            bodyBytes: 1, bytes: 1, isComplete: true)
+        let larder = Larder()
+        for seconds in [.min, 0, .max] as [Int64] {
+            #expect(
+                larder.matcher { $0.olderThan = Seconds(seconds) }.matches(entry)
+                    == (seconds <= 0 && time <= 0 || seconds == .min))
+        }
+        let listed = ObjectDescription(entry, zone: "z", now: Larder.now)
+        #expect(listed.ageSeconds >= 0 && (listed.ttlSeconds > 0) == (time > 0))
+    }
+
     struct Row: Sendable, CustomTestStringConvertible {
         var url = "http://example.org/a/b"
         var lines: [(String, String)] = []

@@ -48,6 +48,14 @@ struct StoredFormTests {
         }
     }
 
+    @Test(arguments: [0, 99, 101, 199, 1000, .max] as [UInt16])
+    func `a status that no response has is an error`(_ status: UInt16) {
+        let form = Self.written(
+            fields(Self.responses[0]), stored(Self.responses[0], status: status),
+            SecondaryKey(.none, request: Self.request))
+        #expect(throws: StoredFormError.self) { try Self.read(form) }
+    }
+
     @Test func `a key with several names keeps each value, and that a field was absent`() throws {
         let vary = Vary(fields("Vary: X-Twice, X-Absent, Accept-Encoding"))
         let key = SecondaryKey(vary, request: Self.request)

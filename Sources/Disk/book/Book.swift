@@ -68,8 +68,12 @@ package final class Book: Sendable {
         }
         guard found.store == storeID else { throw .damaged(BookDefect("it belongs to another store")) }
         guard let ids = found.ids, ids.count == 8 else { throw .damaged(BookDefect("it has no mark of the ids")) }
-        reserved.store(
-            ids.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, ordering: .relaxed)
+        let mark = ids.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        // A store reserves more than it has given out.
+        guard mark <= 2 * ObjectID.countedMax.rawValue else {
+            throw .damaged(BookDefect("its mark of the ids is too high"))
+        }
+        reserved.store(mark, ordering: .relaxed)
         noteCommitted(objects: found.objects)
     }
 

@@ -58,8 +58,9 @@ final class DiskStoreParts: Sendable {
     /// All numbers up to this one may have been given out.
     var lastIDGiven: UInt64 { lastID.load(ordering: .relaxed) }
 
-    /// Notes a number that was found on the disk: numbers given out from now on are higher.
+    /// Notes a number that was found on the disk: numbers given out from now on are higher. Passes over one above `ObjectID.countedMax`.
     func noteID(_ id: ObjectID) {
+        guard id <= .countedMax else { return }
         var known = lastID.load(ordering: .relaxed)
         while known < id.rawValue {
             let (exchanged, original) = lastID.weakCompareExchange(

@@ -7,6 +7,9 @@ package struct ObjectID: Hashable, Comparable, Sendable {
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     package static func < (left: ObjectID, right: ObjectID) -> Bool { left.rawValue < right.rawValue }
+
+    /// The highest number that a store counts up from. No store gives out so many, so a higher one stands in a damaged file.
+    package static let countedMax = ObjectID(rawValue: 1 << 62)
 }
 
 /// The quota that an object belongs to.

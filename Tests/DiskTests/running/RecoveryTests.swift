@@ -75,6 +75,28 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 40)
     }
 
+    @Test func `a number that no store gives out does not keep later ones from being given out`() throws {
+        var store = try room.open()
+        store.put("http://a.example/1", [1])
+        for number in [1 << 62 + 1, 1 << 63 - 1, 1 << 63, .max] as [UInt64] {
+            store.parts.noteID(ObjectID(rawValue: number))
+        }
+        #expect(store.nextID().rawValue < 1 << 62)
+        #expect(store.flush())
+        try store.parts.book.commit([.reserveIDs(below: ObjectID(rawValue: .max))])
+        store.abandon()
+        store = try room.open()
+        #expect(room.hasLogged(.error, "the book is damaged"))
+        #expect(store.nextID().rawValue < 1 << 62)
+        #expect(try store.get("http://a.example/1")?.body == [1])
+        store.put("http://a.example/2", [2])
+        #expect(store.flush())
+        store.close()
+        store = try room.open()
+        defer { store.close() }
+        #expect(try store.get("http://a.example/2")?.body == [2])
+    }
+
     @Test func `while the book is rebuilt, objects found so far can be read and others are reported as loading`()
         throws
     {

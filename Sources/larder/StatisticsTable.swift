@@ -108,13 +108,19 @@ func binarySize(_ bytes: Double) -> String {
         value /= 1024
         units.removeFirst()
     }
-    return "\(units.first == "B" ? String(Int64(value)) : fixed(value)) \(units.first ?? "")"
+    return "\(units.first == "B" ? String(whole(value)) : fixed(value)) \(units.first ?? "")"
 }
 
 /// Rounds to one digit behind the point.
 func fixed(_ value: Double) -> String {
-    let tenths = Int64((value * 10).rounded())
+    let tenths = whole((value * 10).rounded())
     return "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"
+}
+
+/// Without its fraction, and clamped to the range of the type. What is no number becomes 0.
+func whole(_ value: Double) -> Int64 {
+    if let exact = Int64(exactly: value.rounded(.towardZero)) { return exact }
+    return value.isNaN ? 0 : value < 0 ? .min : .max
 }
 
 /// `3 d 4 h`, `4 h 5 min`, `5 min 6 s`, `6 s`.

@@ -56,7 +56,7 @@ struct TrafficPictures {
         _ stats: JSONValue, _ transfers: JSONValue, after time: Duration, columns: Int, rows: Int
     ) -> String {
         let seconds = max(0.001, Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18)
-        let total = stats["requests"]?["total"]?.integer ?? 0
+        let total = count(stats["requests"]?["total"])
         let rate = requests.map { Double(max(0, total - $0)) / seconds }
         requests = total
         let traffic = stats["bandwidth"]
@@ -93,15 +93,15 @@ struct TrafficPictures {
     ) -> String {
         let width = isNarrow ? 8 : 20
         let id = transfer["id"]?.text ?? "?"
-        let received = transfer["received_bytes"]?.integer ?? 0
-        let sent = transfer["sent_bytes"]?.integer ?? 0
+        let received = count(transfer["received_bytes"])
+        let sent = count(transfer["sent_bytes"])
         present[id] = received + sent
         let age = Double(transfer["age_milliseconds"]?.integer ?? 0) / 1000
         let rate =
             bytes[id].map { Double(max(0, received + sent - $0)) / seconds } ?? Double(received + sent)
             / max(age, 0.001)
         var parts = [padded(id, 10)]
-        if let expected = transfer["expected_bytes"]?.integer, expected > 0 {
+        if case let expected = count(transfer["expected_bytes"]), expected > 0 {
             let share = min(1, Double(received) / Double(expected))
             let filled = Int(share * Double(width))
             parts.append(
@@ -110,16 +110,19 @@ struct TrafficPictures {
             parts.append(padded("\(binarySize(Double(received))) of \(binarySize(Double(expected)))", 24))
             parts.append(aligned("\(binarySize(rate))/s", 14))
             if !isNarrow {
-                parts.append(padded(rate >= 1 ? "\(timeSpan(Int64(Double(expected - received) / rate))) left" : "", 16))
+                parts.append(padded(rate >= 1 ? "\(timeSpan(whole(Double(expected - received) / rate))) left" : "", 16))
             }
         } else {
             parts.append(padded(transfer["state"]?.text ?? "", width + 8))
             parts.append(
                 padded(binarySize(Double(received)) + (sent > 0 ? ", sent \(binarySize(Double(sent)))" : ""), 24))
             parts.append(aligned("\(binarySize(rate))/s", 14))
-            if !isNarrow { parts.append(padded(timeSpan(Int64(age)), 16)) }
+            if !isNarrow { parts.append(padded(timeSpan(whole(age)), 16)) }
         }
         parts.append("\(transfer["method"]?.text ?? "?") \(transfer["url"]?.text ?? "?")")
         return parts.joined(separator: " ")
     }
 }
+
+/// A count of the server, from 0 to 2⁵³ − 1.
+private func count(_ value: JSONValue?) -> Int64 { min(max(value?.integer ?? 0, 0), 1 << 53 - 1) }

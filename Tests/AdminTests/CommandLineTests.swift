@@ -208,6 +208,8 @@ struct StatisticsTableTests {
 
     static let sizes: [(bytes: Double, text: String)] = [
         (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_576, "1.0 MiB"), (3.25 * 1_073_741_824, "3.3 GiB"),
+        (0x1p53, "8.0 PiB"), (1e300, "922337203685477580.7 PiB"), (.infinity, "922337203685477580.7 PiB"),
+        (.nan, "0 B"), (-1e300, "-9223372036854775808 B"),
     ]
     @Test(arguments: sizes) func `sizes are binary`(_ row: (bytes: Double, text: String)) {
         #expect(binarySize(row.bytes) == row.text)

@@ -61,7 +61,7 @@ func progressLine(_ done: UInt64, of total: UInt64, after elapsed: Duration, _ n
     if seconds >= 1, done > 0 {
         let rate = Double(done) / seconds
         parts.append("\(binarySize(rate))/s")
-        if done < total { parts.append("\(timeSpan(Int64(Double(total - done) / rate))) left") }
+        if done < total { parts.append("\(timeSpan(whole(Double(total - done) / rate))) left") }
     }
     return (parts + (note.isEmpty ? [] : [note])).joined(separator: "  ")
 }

@@ -71,6 +71,6 @@ struct Usage {
 extension Usage.Sum {
     fileprivate mutating func add(_ count: Int64) {
         records += 1
-        bytes += count
+        bytes = bytes.saturatingAdd(count)
     }
 }

@@ -25,6 +25,8 @@ package func selectRange(
     else { return .whole }
     let ranges = specs.compactMap { $0.resolve(against: length) }
     if ranges.isEmpty { return .unsatisfiable }
+    // Of empty content only a suffix is satisfiable. It means all of it, and no Content-Range can say so.
+    if length == 0 { return .whole }
     if ranges.count == 1 { return .single(ranges[0]) }
     return isExcessive(ranges, length) ? .whole : .multiple(ranges)
 }

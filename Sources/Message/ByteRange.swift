@@ -5,7 +5,8 @@ package enum ByteRangeSpec: Sendable, Equatable {
     /// The last so many bytes: `-count`.
     case suffix(UInt64)
 
-    /// The bytes of a representation of that length that the range selects. Nil if it is unsatisfiable (§14.1.2).
+    /// The bytes of a representation of that length that the range selects. Nil if it is unsatisfiable (§14.1.2). Empty for a suffix of an empty representation: such a suffix
+    /// is satisfiable unless it is zero itself.
     package func resolve(against length: UInt64) -> Range<UInt64>? {
         switch self {
         case .from(let first, let through):
@@ -13,7 +14,7 @@ package enum ByteRangeSpec: Sendable, Equatable {
             guard let through, through < length - 1 else { return first..<length }
             return first..<(through + 1)
         case .suffix(let count):
-            guard count > 0, length > 0 else { return nil }
+            guard count > 0 else { return nil }
             return (length - min(count, length))..<length
         }
     }

@@ -36,10 +36,23 @@ struct RangeSelectionTests {
 
     @Test func `a request without Range asks for the whole`() { #expect(select([]) == .whole) }
 
-    @Test func `empty content has no parts`() {
-        #expect(select(["Range: bytes=0-"], length: 0) == .unsatisfiable)
-        #expect(select(["Range: bytes=-1"], length: 0) == .unsatisfiable)
+    /// §14.1.2: a suffix that is not zero is satisfiable, and if the content is shorter, all of it is meant. No 206 can say that it has none of no bytes.
+    @Test(
+        arguments: [
+            ("bytes=-5", .whole), ("bytes=-1", .whole), ("bytes=-5, -1", .whole), ("bytes=0-, -5", .whole),
+            ("bytes=-5, 3-4", .whole), ("bytes=-9223372036854775808", .whole), ("bytes=0-", .unsatisfiable),
+            ("bytes=0-0", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=5-, -0", .unsatisfiable),
+        ] as [(String, RangeSelection)])
+    func `a suffix of empty content is all of it, other ranges have nothing`(
+        _ range: String, _ selection: RangeSelection
+    ) {
+        #expect(select(["Range: \(range)"], length: 0) == selection)
+        #expect(select(["Range: \(range)", "If-Range: \"b\""], length: 0) == .whole)
+    }
+
+    @Test func `a suffix of one byte is that byte`() {
         #expect(select(["Range: bytes=-1"], length: 1) == .single(0..<1))
+        #expect(select(["Range: bytes=-2, -0"], length: 1) == .single(0..<1))
     }
 
     @Test func `Range applies to GET and 200 only`() {
@@ -52,7 +65,6 @@ struct RangeSelectionTests {
         ("another tag", "\"b\"", strong, false),
         ("strong comparison: theirs is weak", "W/\"a\"", strong, false),
         ("strong comparison: ours is weak", "\"a\"", ["ETag: W/\"a\""], false),
-        #expect(select(["Range: bytes=-2, -0"], length: 1) == .single(0..<1))
         ("strong comparison: both are", "W/\"a\"", ["ETag: W/\"a\""], false),
         ("a tag where we have none", "\"a\"", ["Last-Modified: \(date(-100))"], false),
         ("the same date", date(-100), strong, true),

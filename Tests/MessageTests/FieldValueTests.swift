@@ -126,11 +126,12 @@ struct ByteRangeTests {
             (.from(0, through: 499), 10_000, 0..<500), (.from(9500, through: nil), 10_000, 9500..<10_000),
             (.suffix(500), 10_000, 9500..<10_000), (.suffix(20_000), 10_000, 0..<10_000), (.suffix(0), 10_000, nil),
             (.from(9999, through: 20_000), 10_000, 9999..<10_000), (.from(10_000, through: nil), 10_000, nil),
-            (.from(0, through: .max), 10_000, 0..<10_000), (.from(0, through: nil), 0, nil), (.suffix(1), 0, nil),
+            (.from(0, through: .max), 10_000, 0..<10_000), (.from(0, through: nil), 0, nil), (.suffix(1), 0, 0..<0),
+            (.suffix(0), 0, nil), (.from(0, through: 0), 0, nil),
             (.from(0, through: 9999), 10_000, 0..<10_000), (.from(0, through: .max), .max, 0..<UInt64.max),
-        ] as [(ByteRangeSpec, UInt64, Range<UInt64>?)])
             (.suffix(.max), 1 << 53 - 1, 0..<(1 << 53 - 1)), (.from(1 << 53 - 1, through: nil), 1 << 53 - 1, nil),
             (.from(1 << 53 - 2, through: 1 << 53 - 1), 1 << 53 - 1, (1 << 53 - 2)..<(1 << 53 - 1)),
+        ] as [(ByteRangeSpec, UInt64, Range<UInt64>?)])
     func `is resolved`(_ spec: ByteRangeSpec, _ length: UInt64, _ expected: Range<UInt64>?) {
         #expect(spec.resolve(against: length) == expected)
     }

@@ -129,6 +129,28 @@ private let malformed = ["-1", "+1", "1.0", "1e3", "0x10", "", "1 1"]
         }
     }
 
+    @Test(
+        arguments: [
+            ("bytes=-5", 200), ("bytes=-1", 200), ("bytes=0-, -5", 200), ("bytes=-99999999999999999999", 200),
+            ("bytes=0-", 416), ("bytes=0-0", 416), ("bytes=-0", 416),
+        ], [false, true])
+    func `a suffix of an empty response is all of it (RFC 9110 §14.1.2)`(
+        _ row: (range: String, status: Int), isOnDisk: Bool
+    ) throws {
+        try scenario(cache: disk) { s in
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: max-age=60", "ETag: \"a\"", "Content-Type: text/plain")
+            let client = try s.client()
+            try client.get("/a")
+            if isOnDisk { try s.leaveToDisk() }
+            let answer = try client.get("/a", "Range: \(row.range)", "Accept-Encoding: gzip")
+            #expect(answer.status == row.status && answer.body.isEmpty && answer["Content-Length"] == "0", "\(answer)")
+            #expect(answer["Content-Range"] == (row.status == 416 ? "bytes */0" : nil))
+            #expect(try client.get("/a").status == 200)
+            try s.expect(.originRequests, 1)
+        }
+    }
+
     // MARK: times
 
     private static let times: [String] = (within + beyond + malformed + ["0", "00000000000000000000000000001"]).flatMap

@@ -21,7 +21,7 @@ package func evaluate(
     _ request: FieldSection, bytes: borrowing Span<UInt8>, method: Method, against stored: CachedResponse, now: WallTime
 ) -> Precondition {
     // §13.2.1: conditions are ignored if the response without them would not be a success.
-    guard (200...299).contains(stored.status), method == .get || method == .head else { return .none }
+    guard StatusClass(stored.status) == .successful, method == .get || method == .head else { return .none }
     let origin = evaluateForOrigin(request, bytes, stored, now)
     guard origin != .failed else { return .failed }
     if let value = request.joined(.ifNoneMatch, bytes) {

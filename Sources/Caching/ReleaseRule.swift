@@ -35,7 +35,7 @@ package final class ReleaseRule: Sendable, Hashable {
     ) {
         let file = lastSegment(of: path)
         // A redirect or an error offers no file.
-        guard (200..<300).contains(status) || status == 304 else { return (.passes, file) }
+        guard StatusClass(status) == .successful || status == 304 else { return (.passes, file) }
         let modified = fields.all(.lastModified).map { parseHTTPDate($0, now: now) }
         // Of several times the latest counts, and one that is none makes the file undated.
         let published = modified.contains(nil) ? nil : modified.compactMap(\.self).max()

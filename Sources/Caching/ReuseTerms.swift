@@ -42,7 +42,7 @@ package struct ReuseTerms: Sendable, Equatable {
         needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable || handling.isImmutable(status)
-        isError = status >= 400
+        isError = StatusClass(status).isError
         setLifetime(lifetime)
     }
 

@@ -36,7 +36,7 @@ package func responseBodyLength(
 package func responseBodyLength(
     status: UInt16, _ fields: FieldSection, minorVersion: UInt8, to method: Method, bytes: borrowing Span<UInt8>
 ) throws(FramingError) -> BodyLength {
-    if status == 101 || (method == .connect && status / 100 == 2) { return .tunnel }
+    if status == 101 || (method == .connect && StatusClass(status) == .successful) { return .tunnel }
     if method == .head || status < 200 || status == 204 || status == 304 {
         // Content-Length describes another response here. It is passed on all the same, so it must be valid.
         _ = try contentLength(fields, bytes)

@@ -22,7 +22,7 @@ extension FramingError {
         case .badVersion: Row("bad-version", 400, "The version is not `HTTP/` and two digits with a dot between them.")
         case .versionNotSupported: Row("version-not-supported", 505, "The version is neither 1.0 nor 1.1.")
         case .badStatusLine: Row("bad-status-line", 400, "The first line of a response is not a status line.")
-        case .badStatus: Row("bad-status", 400, "The status is not three digits from 100 to 599.")
+        case .badStatus: Row("bad-status", 400, "The status is not three digits from 100 to 999.")
         case .targetTooLong: Row("target-too-long", 414, "The target is longer than `limits.target_size_max`.")
         case .badTarget:
             Row(

@@ -9,7 +9,7 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badVersion  // RFC 9112 §2.3: not HTTP-name "/" DIGIT "." DIGIT, in capitals
     case versionNotSupported  // RFC 9110 §2.5: not 1.0 or 1.1; also the HTTP/2 preface (RFC 9113 §3.4)
     case badStatusLine  // RFC 9112 §4
-    case badStatus  // RFC 9110 §15: not three digits, 100 to 599
+    case badStatus  // RFC 9110 §15: not three digits, 100 to 999
     // Targets
     case targetTooLong  // RFC 9110 §4.1: 414
     case badTarget  // RFC 9112 §3.2: a byte outside of visible ASCII, or none of the four forms

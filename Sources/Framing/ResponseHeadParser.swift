@@ -78,7 +78,7 @@ func parseStatusLine(_ bytes: RawSpan, at start: Int, into head: inout ResponseH
     throw loadByte(bytes, end) == 0x0A ? .bareLineFeed : .badStatusLine
 }
 
-/// Parses three digits, 100 to 599 (RFC 9110 §15).
+/// Parses three digits, 100 to 999. Those above 599 are invalid, but are to be handled as 5xx (RFC 9110 §15; `StatusClass`).
 private func parseStatus(_ bytes: RawSpan, at start: Int) throws(FramingError) -> UInt16 {
     var status: UInt16 = 0
     for index in start..<(start + 3) {
@@ -86,7 +86,7 @@ private func parseStatus(_ bytes: RawSpan, at start: Int) throws(FramingError) -
         guard isDigit(byte) else { throw .badStatus }
         status = status * 10 + UInt16(byte - 0x30)
     }
-    guard status >= 100, status <= 599 else { throw .badStatus }
+    guard status >= 100 else { throw .badStatus }
     return status
 }
 

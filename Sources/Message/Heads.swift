@@ -21,7 +21,7 @@ package struct RequestHead: Sendable {
 /// The head of a response as offsets into its bytes (RFC 9112 §4).
 @usableFromInline
 package struct ResponseHead: Sendable {
-    /// 100...599.
+    /// 100...999. Those above 599 are invalid, and count as 5xx (RFC 9110 §15; `StatusClass`).
     @usableFromInline package var status: UInt16 = 0
     /// 0 or 1: the x of HTTP/1.x.
     @usableFromInline package var minorVersion: UInt8 = 1

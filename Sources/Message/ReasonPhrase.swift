@@ -1,11 +1,11 @@
 /// The registered reason phrase of a status code (RFC 9110 §15 and the IANA registry). Empty if there is none.
 package func reasonPhrase(_ status: UInt16) -> StaticString {
-    switch status {
-    case 100..<200: informational(status)
-    case 200..<300: successful(status)
-    case 300..<400: redirection(status)
-    case 400..<500: clientError(status)
-    default: serverError(status)
+    switch StatusClass(status) {
+    case .informational: informational(status)
+    case .successful: successful(status)
+    case .redirection: redirection(status)
+    case .clientError: clientError(status)
+    case .serverError: serverError(status)
     }
 }
 

@@ -23,7 +23,8 @@ package enum NextProxyFailure: Error, Equatable, Sendable {
     package var isOfProxy: Bool {
         switch self {
         case .unresolved, .unreachable, .insecure, .logIn, .logInIncomplete, .unintelligible: true
-        case .refused(let status): status == 500 || status == 503
+        // A status above 599 counts as 500 (RFC 9110 §15).
+        case .refused(let status): status == 500 || status == 503 || status > 599
         case .socksRefused(let reply): reply.isOfProxy
         }
     }

@@ -20,7 +20,7 @@ extension Retrieval {
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
             return decidePart(head, invalidates: invalidates)
         }
-        if (500...599).contains(head.status), staleMayServe() {
+        if StatusClass(head.status) == .serverError, staleMayServe() {
             listener = listener.whenAnswered
             // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
             sink = .discard
@@ -155,7 +155,8 @@ extension Retrieval {
             return finish(.brokenOff(keepsPart: false))
         case .refused:
             // An origin that is overloaded or starting may answer the next attempt.
-            return head.status >= 500 ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
+            return StatusClass(head.status) == .serverError
+                ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
         }
     }
 

@@ -16,7 +16,9 @@ struct StatusLineTests {
         Row("a reason with spaces and HTAB", "HTTP/1.1 404 Not \tFound\r\n", Line(status: 404, reason: "Not \tFound")),
         Row("HTTP/1.0", "HTTP/1.0 302 Found\r\n", Line(status: 302, reason: "Found", minorVersion: 0)),
         Row("the lowest status", "HTTP/1.1 100 Continue\r\n", Line(status: 100, reason: "Continue")),
-        Row("the highest status", "HTTP/1.1 599 x\r\n", Line(status: 599, reason: "x")),
+        Row("the highest status that is valid", "HTTP/1.1 599 x\r\n", Line(status: 599, reason: "x")),
+        Row("the lowest above the five classes (§15)", "HTTP/1.1 600 x\r\n", Line(status: 600, reason: "x")),
+        Row("the highest of three digits", "HTTP/1.1 999 Denied\r\n", Line(status: 999, reason: "Denied")),
     ]
     @Test(arguments: accepted) func `is accepted`(_ row: Row<Line>) throws {
         let result = try #require(parseResponse(row.bytes + [0x0D, 0x0A]))
@@ -35,7 +37,9 @@ struct StatusLineTests {
         Row("a status of four digits", "HTTP/1.1 2000 OK\r\n", .badStatus),
         Row("a status that is no number", "HTTP/1.1 2x0 OK\r\n", .badStatus),
         Row("a status below 100", "HTTP/1.1 099 OK\r\n", .badStatus),
-        Row("a status above 599", "HTTP/1.1 600 OK\r\n", .badStatus),
+        Row("no status at all", "HTTP/1.1 000 OK\r\n", .badStatus),
+        Row("a status of four digits above 999", "HTTP/1.1 1000 OK\r\n", .badStatus),
+        Row("a status with a sign", "HTTP/1.1 +20 OK\r\n", .badStatus),
         Row("no status", "HTTP/1.1\r\nA: 1234567\r\n", .badStatusLine),
         Row("no status, nothing behind", "HTTP/1.1\r\n", .badStatusLine),
         Row("a line cut short", "HTTP\r\n", .badStatusLine),

@@ -203,3 +203,57 @@ private let malformed = ["-1", "+1", "1.0", "1e3", "0x10", "", "1 1"]
         }
     }
 }
+
+@Suite("RFC 9110 §15 A status above 599 counts as 5xx") struct UnknownStatusScenarios {
+    @Test(arguments: [600, 700, 999]) func `it is passed on as it is`(_ status: Int) throws {
+        try scenario { s in
+            for _ in 0..<2 { s.origin.expects("GET /a").replies(status, "ETag: \"a\"", body: "abc") }
+            for _ in 0..<2 {
+                let answer = try s.client().get("/a")
+                #expect(answer.status == status && answer.text == "abc")
+                #expect(answer.cacheStatus.contains("detail=not-cacheable"), "\(answer)")
+            }
+            s.origin.expects("POST /a").replies(status, body: "abc")
+            #expect(try s.client().request("POST", "/a", body: "x").status == status)
+        }
+    }
+
+    @Test(arguments: [600, 999]) func `it is stored where the origin says so`(_ status: Int) throws {
+        try scenario(cache: disk) { s in
+            s.origin.expects("GET /a").replies(status, "Cache-Control: max-age=60", body: "abc")
+            for _ in 0..<2 { #expect(try s.client().get("/a").status == status) }
+            try s.leaveToDisk()
+            #expect(try s.client().get("/a").status == status)
+        }
+    }
+
+    @Test(arguments: [600, 999]) func `a stale response may take its place (RFC 5861 §4)`(_ status: Int) throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: max-age=10, stale-if-error=100", "Age: 20", "ETag: \"a\"", body: "old")
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(status, body: "down")
+            #expect(try client.get("/a").text == "old")
+        }
+    }
+
+    @Test(arguments: [600, 999]) func `a POST that got it invalidates nothing (RFC 9111 §4.4)`(_ status: Int) throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "old")
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("POST /a").replies(status)
+            #expect(try client.request("POST", "/a", body: "x").status == status)
+            #expect(try client.get("/a").text == "old")
+        }
+    }
+
+    @Test(arguments: ["099", "000", "1000", "20", "2x0"]) func `what is no status is refused`(_ status: String) throws {
+        try scenario { s in
+            s.origin.expects("GET /a").sends("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n").closes()
+            let answer = try s.client().get("/a")
+            #expect(answer.status == 502 && answer["Proxy-Status"]?.contains("bad-status") == true, "\(answer)")
+        }
+    }
+}

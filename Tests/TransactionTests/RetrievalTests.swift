@@ -365,6 +365,12 @@ struct RetrievalTests {
             "5xx to a validation: the stale response, where allowed", validation(), open + [head(503, length: 9)],
             staleMayServe: true, expect: opened + ["serveStale(status: 503)"]),
         Row(
+            "a status above 599 counts as 5xx (RFC 9110 §15)", validation(), open + [head(600, length: 9)],
+            staleMayServe: true, expect: opened + ["serveStale(status: 600)"]),
+        Row(
+            "so does the highest one", validation(), open + [head(999, length: 9)], staleMayServe: true,
+            expect: opened + ["serveStale(status: 999)"]),
+        Row(
             "5xx to a validation: passed on, where not", validation(), open + [head(503, length: 9)],
             expect: opened + ["\(passAsIs(.notCacheable, false))"]),
         Row(

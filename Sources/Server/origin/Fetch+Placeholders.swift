@@ -171,7 +171,7 @@ extension Fetch {
 
     /// Whether the answer has new secrets: those of errors have none (RFC 6749 §5.2).
     func renewsSecrets(_ response: ReceivedResponse) -> Bool {
-        substitution?.secrets?.renewals.isEmpty == false && (200..<300).contains(response.status)
+        substitution?.secrets?.renewals.isEmpty == false && StatusClass(response.status) == .successful
     }
 
     /// Prepares for the body, once it is known where it goes.

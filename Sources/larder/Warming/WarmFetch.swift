@@ -87,10 +87,10 @@ struct WarmFetcher: Sendable {
         return Answer(status: response.head.status, fields: response.head.fields, body: body, bodyBytes: length)
     }
 
-    /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2). 501 and 505 will not.
+    /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2). 501 and 505 will not. One above 599 counts as 500 (RFC 9110 §15).
     private func mayPass(_ status: UInt16) -> Bool {
         switch status {
-        case 408, 425, 429, 500, 502, 503, 504: true
+        case 408, 425, 429, 500, 502, 503, 504, 600...: true
         default: false
         }
     }

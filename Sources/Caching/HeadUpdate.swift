@@ -6,7 +6,7 @@ package enum HeadUpdate: Sendable, Equatable {
     case freshen
     /// The HEAD shows another representation: the stored response becomes stale.
     case markStale
-    /// The response is not a 200, and says nothing about the stored one.
+    /// The response is not a 200, or says with `Content-Range` that it is about a part, and says nothing about the stored one.
     case ignore
 }
 
@@ -14,8 +14,8 @@ package enum HeadUpdate: Sendable, Equatable {
 package func headUpdate(
     status: UInt16, fields: Fields, stored: CachedResponse, length: UInt64, received: WallTime
 ) -> HeadUpdate {
-    guard status == 200 else { return .ignore }
-    if let value = fields.first(.contentLength), parseDecimal(value) != length { return .markStale }
+    guard status == 200, !fields.contains(.contentRange) else { return .ignore }
+    if let value = fields.first(.contentLength), parseOctetCount(value) != length { return .markStale }
     // Every validator in the response must match, including the weaker one.
     if let modified = fields.first(.lastModified).flatMap({ parseHTTPDate($0, now: received) }),
         let known = stored.lastModified, modified != known

@@ -16,6 +16,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case partMultiple
     case partUnplaced
     case partWeak
+    case partStatus
     case notModified
     case aboutRequest
     case statusNotUnderstood
@@ -41,6 +42,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .partMultiple: "part-multiple"
         case .partUnplaced: "part-unplaced"
         case .partWeak: "part-weak"
+        case .partStatus: "part-status"
         case .notModified: "not-modified"
         case .aboutRequest: "about-request"
         case .statusNotUnderstood: "status-not-understood"
@@ -67,6 +69,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .partMultiple: "the response has several parts; such responses are passed on"
         case .partUnplaced: "the response does not say, or says wrongly, which part it is"
         case .partWeak: "a part without a strong validator cannot be combined with others"
+        case .partStatus: "the response says with Content-Range that it is a part, but its status is not 206"
         case .notModified: "a 304 renews a stored response and is not stored itself"
         case .aboutRequest: "the status says something about this request, not about the resource"
         case .statusNotUnderstood: "the response says must-understand, and Larder does not know the status"

@@ -25,6 +25,8 @@ package func decideStoring(
     if status == 304 { return .doNotStore(.notModified) }
     let heeded = HeededDirectives(fields, handling)
     if let reason = objectionOfStatus(status, heeded.directives) { return .doNotStore(reason) }
+    // RFC 9110 §14.4: the field has no meaning here. A server that mixes up the status sends a part, and it must not pass for the whole.
+    if fields.contains(.contentRange) { return .doNotStore(.partStatus) }
     if let reason = objectionOfDirectives(heeded.directives, handling, request) { return .doNotStore(reason) }
     if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
     let fields = fields.withoutCookies(of: particulars)

@@ -110,7 +110,12 @@ struct HeadFresheningTests {
         ),
         ("another length", ["ETag: \"a\""], ["ETag: \"a\"", "Content-Length: 4"], 200, .markStale),
         ("a length that is none", [], ["Content-Length: x"], 200, .markStale),
+        ("a length beyond every content", [], ["Content-Length: 99999999999999999999"], 200, .markStale),
         ("only a 200 speaks", ["ETag: \"a\""], ["ETag: \"b\""], 404, .ignore),
+        (
+            "of a part it says nothing of the whole (RFC 9110 §14.4)", ["ETag: \"a\""],
+            ["ETag: \"b\"", "Content-Range: bytes 0-1/5", "Content-Length: 2"], 200, .ignore
+        ),
     ]
 
     @Test(arguments: rows) func `a HEAD shows whether the stored response is still valid`(

@@ -35,6 +35,13 @@ struct StorabilityTests {
         ),
         Row("§5.2.2.4 no-cache, without", gives: ["Cache-Control: no-cache, max-age=9"], then: .neverReusable),
         Row("§5.2.2.4 no-cache for one field", gives: ["Cache-Control: no-cache=\"a\", max-age=9"], then: nil),
+        Row(
+            "RFC 9110 §14.4 a part with the status of the whole", gives: [fresh, "Content-Range: bytes 0-1/9"],
+            then: .partStatus),
+        Row("all of it", gives: [fresh, "Content-Range: bytes 0-8/9"], then: .partStatus),
+        Row("a Content-Range that cannot be read", gives: [fresh, "Content-Range: x"], then: .partStatus),
+        Row("in an error", 404, gives: [fresh, "Content-Range: bytes */9"], then: .partStatus),
+        Row("in a 416", 416, gives: [fresh, "Content-Range: bytes */9"], then: .aboutRequest),
         Row("§5.2.2.5 no-store", gives: ["Cache-Control: no-store, max-age=60"], then: .noStore),
         Row("§5.2.1.5 request no-store", asks: ["Cache-Control: no-store"], gives: [fresh], then: .requestNoStore),
         Row("request no-cache stores", asks: ["Cache-Control: no-cache"], gives: [fresh], then: nil),

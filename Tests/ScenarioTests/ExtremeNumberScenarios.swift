@@ -257,3 +257,53 @@ private let malformed = ["-1", "+1", "1.0", "1e3", "0x10", "", "1 1"]
         }
     }
 }
+
+@Suite("RFC 9110 §14.4 Content-Range where the status is not 206") struct MisplacedPartScenarios {
+    private static let part = ["Content-Range: bytes 0-2/10", "Cache-Control: max-age=60", "ETag: \"a\""]
+
+    @Test(arguments: ["bytes 0-2/10", "bytes 0-2/3", "bytes */3", "items 1-2/3", "x"])
+    func `a 200 with it is passed on and never stored`(_ range: String) throws {
+        try scenario(cache: disk) { s in
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(
+                    200, "Content-Range: \(range)", "Cache-Control: max-age=60", "ETag: \"a\"", body: "abc")
+                let answer = try s.client().get("/a")
+                #expect(answer.status == 200 && answer.text == "abc" && answer["Content-Range"] == range)
+                #expect(answer.cacheStatus.contains("detail=part-status"), "\(answer)")
+            }
+        }
+    }
+
+    @Test func `neither as the answer to a validation`() throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=0", "ETag: \"a\"", body: "0123456789")
+            let client = try s.client()
+            try client.get("/a")
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(200, Self.part, Array("abc".utf8))
+                #expect(try client.get("/a").text == "abc")
+            }
+        }
+    }
+
+    @Test func `nor as the answer to a range`() throws {
+        try scenario { s in
+            for _ in 0..<2 {
+                s.origin.expects("GET /a", "Range: bytes=0-2").replies(200, Self.part, Array("abc".utf8))
+                let answer = try s.client().get("/a", "Range: bytes=0-2")
+                #expect(answer.status == 200 && answer.text == "abc")
+            }
+        }
+    }
+
+    @Test func `in the answer to a HEAD it says nothing of what is stored`() throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", "ETag: \"a\"", body: "0123456789")
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("HEAD /a").replies(200, Self.part + ["Content-Length: 3"], [])
+            try client.request("HEAD", "/a", "Cache-Control: no-cache")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+}

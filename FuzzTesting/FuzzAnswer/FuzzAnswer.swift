@@ -33,7 +33,7 @@ private func outcome(_ bytes: [UInt8], to method: Method, askedAt pieces: [Int])
                 case .head(let head):
                     precondition(
                         outcome.head == nil && outcome.content.isEmpty, "there is one head, before the content")
-                    precondition(head.status >= 200 && head.status <= 599, "interim responses are skipped")
+                    precondition(head.status >= 200 && head.status <= 999, "interim responses are skipped")
                     outcome.head = head
                 case .data(let range):
                     precondition(outcome.head != nil, "content follows a head")

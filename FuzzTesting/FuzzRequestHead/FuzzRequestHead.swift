@@ -79,7 +79,18 @@ private func check(_ head: RequestHead, _ bytes: [UInt8]) {
         precondition(TargetURI(uri)?.normalised == uri, "normalising twice differs")
     case .origin, .authority, .asterisk: break
     }
-    do { _ = try requestBodyLength(head, bytes: bytes.span) } catch {}
+    do throws(FramingError) {
+        if case .length(let count) = try requestBodyLength(head, bytes: bytes.span) {
+            precondition(count <= octetCountMax, "a length to which lengths can be added")
+        }
+    } catch {}
+    for line in head.fields.lines {
+        for range in parseByteRanges(bytes[line.valueRange]) ?? [] {
+            for length in [0, 1, octetCountMax] {
+                precondition(range.resolve(against: length).map { $0.upperBound <= length } ?? true)
+            }
+        }
+    }
     _ = ConnectionOptions(head.fields, bytes: bytes.span)
 }
 

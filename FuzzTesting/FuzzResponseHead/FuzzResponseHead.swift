@@ -30,10 +30,15 @@ private func outcome(_ bytes: [UInt8], askedAt pieces: [Int]) -> Outcome? {
 
 private func check(_ head: ResponseHead, _ bytes: [UInt8]) {
     precondition(head.byteCount <= bytes.count)
-    precondition(head.status >= 100 && head.status <= 599)
+    precondition(head.status >= 100 && head.status <= 999)
+    _ = (StatusClass(head.status), reasonPhrase(head.status))
     precondition(bytes[head.reasonRange].allSatisfy(isFieldContent))
     checkFields(head.fields, bytes, head.byteCount)
-    do { _ = try responseBodyLength(head, to: .get, bytes: bytes.span) } catch {}
+    do throws(FramingError) {
+        if case .length(let count) = try responseBodyLength(head, to: .get, bytes: bytes.span) {
+            precondition(count <= octetCountMax, "a length to which lengths can be added")
+        }
+    } catch {}
 }
 
 private func checkFields(_ fields: FieldSection, _ bytes: [UInt8], _ byteCount: Int) {
@@ -43,6 +48,21 @@ private func checkFields(_ fields: FieldSection, _ bytes: [UInt8], _ byteCount: 
         precondition(!line.nameRange.isEmpty && bytes[line.nameRange].allSatisfy(isTchar))
         precondition(bytes[line.valueRange].allSatisfy(isFieldContent))
         end = line.valueRange.upperBound
+        checkNumbers(bytes[line.valueRange])
+    }
+}
+
+/// Whatever a field says of lengths and times can be added to others.
+private func checkNumbers(_ value: ArraySlice<UInt8>) {
+    let now = WallTime(secondsSinceEpoch: 1_800_000_000)
+    if let part = ContentRange(parsing: value) {
+        precondition(part.range.map { $0.upperBound <= octetCountMax && !$0.isEmpty } ?? true)
+        precondition(part.completeLength.map { $0 <= octetCountMax } ?? true)
+        precondition(ContentRange(parsing: part.wire) == part, "it is written as it is read")
+    }
+    if let pause = parseRetryAfter(value, now: now) { precondition(pause >= .zero && pause < .seconds(1 << 40)) }
+    if let date = parseHTTPDate(value, now: now) {
+        precondition(WallTime.secondsBounds.contains(date.secondsSinceEpoch + now.secondsSinceEpoch))
     }
 }
 

@@ -5,6 +5,10 @@ extension Requirements {
             "8.6", .mustNot, "send a Content-Length that is wrong",
             "ResumeScenarios: without a strong validator a truncated response is neither completed nor stored"),
         Requirement(
+            "8.6", .must, "prevent errors by lengths that are too large to be represented",
+            "BodyLengthTests: 2⁶³ − 1", "ChunkedTests: 2^63 − 1",
+            "ExtremeNumberScenarios: a response whose Content-Length is beyond every content is refused"),
+        Requirement(
             "8.8.1", .mustNot, "use a weak validator where a strong one is needed",
             "PartTests: RFC 9110 §8.8.1 a weak tag"),
         Requirement(
@@ -88,6 +92,9 @@ extension Requirements {
             "14.1.2", .must, "a last byte beyond the end, and a suffix longer than all, mean what there is",
             "RangeSelectionTests: bytes=-999"),
         Requirement(
+            "14.1.2", .must, "a suffix that is not zero is satisfiable, also where there is no content",
+            "RangeSelectionTests: a suffix of empty content is all of it, other ranges have nothing"),
+        Requirement(
             "14.2", .must, "ignore Range with methods other than GET",
             "RangeSelectionTests: Range applies to GET and 200 only"),
         Requirement("14.2", .must, "ignore a unit that is not understood", "RangeSelectionTests: items=0-5"),
@@ -111,6 +118,9 @@ extension Requirements {
         Requirement(
             "14.4", .must, "read and write Content-Range",
             "FieldValueTests: Content-Range is read and written alike (§14.4)"),
+        Requirement(
+            "14.4", .mustNot, "take a part for the whole where the status is not 206",
+            "ExtremeNumberScenarios: a 200 with it is passed on and never stored"),
         Requirement(
             "14.6", .must, "several ranges as multipart/byteranges",
             "PartScenarios: several ranges are answered as multipart, holes filled on the way"),

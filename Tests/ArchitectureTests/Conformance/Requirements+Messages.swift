@@ -186,8 +186,12 @@ extension Requirements {
             "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),
     ]
 
-    /// Of RFC 9110 §15.2.
+    /// Of RFC 9110 §15 and §15.2.
     static let interim = [
+        Requirement(
+            "15", .should, "treat a status outside of 100 to 599 as 5xx",
+            "RetrievalTests: a status above 599 counts as 5xx (RFC 9110 §15)",
+            "ExtremeNumberScenarios: a stale response may take its place (RFC 5861 §4)"),
         Requirement(
             "15.2", .must, "forward interim responses that it did not ask for itself",
             "FieldScenarios: 102 and 103 reach the client with their fields, and are never stored (RFC 9110 §15.2)"),

@@ -121,7 +121,7 @@ package struct AdminRouter: Sendable {
         case .purge: return purge(request)
         case .clearSession: return clearSession(request)
         case .stats: return numbers(request, { .json($0.json()) }, ofFleet: { .json($0.json()) })
-        case .transfers: return .json(TransferReport.json(proxy.transfers()))
+        case .transfers: return transfers(request)
         case .cancelTransfer: return cancelTransfer(request)
         }
     }
@@ -193,6 +193,12 @@ package struct AdminRouter: Sendable {
         } catch {
             return .problem(400, error.message)
         }
+    }
+
+    /// Everybody who reaches the admin server sees what is under way, but only who may change something sees secrets in URLs.
+    private func transfers(_ request: AdminRequest) -> AdminResponse {
+        .json(
+            TransferReport.json(proxy.transfers(), showsSecrets: authority.refusalOfChange(request) == nil))
     }
 
     /// The body is the `id` of a transfer.

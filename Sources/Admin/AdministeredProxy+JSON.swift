@@ -1,22 +1,25 @@
+import Message
 package import Server
 
 extension TransferReport {
     /// The body of `GET /transfers`: `{"transfers": [...]}`.
-    package static func json(_ transfers: [TransferReport]) -> [UInt8] {
+    ///
+    /// - Parameter showsSecrets: whether the client may see the URLs as they are.
+    package static func json(_ transfers: [TransferReport], showsSecrets: Bool) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {
             $0.key("transfers")
-            $0.array { for transfer in transfers { transfer.write(to: &$0) } }
+            $0.array { for transfer in transfers { transfer.write(to: &$0, showsSecrets) } }
         }
         return writer.bytes
     }
 
-    private func write(to json: inout JSONWriter) {
+    private func write(to json: inout JSONWriter, _ showsSecrets: Bool) {
         json.object {
             $0.member("id", "\(id)")
             $0.member("kind", id.kind == .fetch ? "fetch" : "tunnel")
             $0.member("method", method)
-            $0.member("url", String(decoding: uri, as: UTF8.self))
+            $0.member("url", String(decoding: showsSecrets ? uri : URIMasking.masked(uri), as: UTF8.self))
             $0.key("client")
             if let client { $0.string(client) } else { $0.null() }
             $0.member("state", state.rawValue)

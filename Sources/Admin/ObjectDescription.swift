@@ -1,4 +1,5 @@
 package import Caching
+import Message
 
 /// One stored response as `larder ls` shows it.
 package struct ObjectDescription: Sendable, Equatable {
@@ -31,4 +32,7 @@ package struct ObjectDescription: Sendable, Equatable {
     package var storage: StoragePolicy = .session
 
     package init(url: String) { self.url = url }
+
+    /// - Parameter key: of the cache. Its secrets are not shown.
+    package init(key: [UInt8]) { self.init(url: String(decoding: URIMasking.masked(key), as: UTF8.self)) }
 }

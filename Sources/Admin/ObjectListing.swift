@@ -80,7 +80,7 @@ final class ObjectListing: Sendable {
 extension ObjectDescription {
     /// Responses that are on the disk and not in memory.
     init(_ entry: ListedResponse, zone: String, now: WallTime) {
-        self.init(url: String(decoding: entry.keyBytes, as: UTF8.self))
+        self.init(key: entry.keyBytes)
         let attributes = entry.attributes
         status = attributes.status
         bytes = entry.bodyBytes
@@ -93,7 +93,7 @@ extension ObjectDescription {
     }
 
     init(_ record: StoredResponse, zone: String, tier: MemoryTier, now: WallTime) {
-        self.init(url: String(decoding: record.keyBytes, as: UTF8.self))
+        self.init(key: record.keyBytes)
         status = record.cached.status
         bytes = record.body.length
         contentType = mediaType(record.fields)

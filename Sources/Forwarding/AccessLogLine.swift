@@ -91,7 +91,7 @@ package struct AccessLogLine {
         if AccessLogLine.needsNoCare(target) {
             line.append(target)
         } else {
-            AccessLogLine.appendScrubbed(target, to: &line)
+            AccessLogLine.appendMasked(target, to: &line)
         }
         line.append("\",\"status\":")
         appendDecimal(UInt64(facts.status), to: &line)
@@ -124,7 +124,7 @@ package struct AccessLogLine {
         }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")
-            AccessLogLine.appendScrubbed(place.span, to: &line)
+            AccessLogLine.appendMasked(place.span, to: &line)
             line.append("\"")
         }
         if facts.isUnverified { line.append(",\"tls\":\"unverified\"") }
@@ -170,11 +170,11 @@ package struct AccessLogLine {
 
     private static let unixClient = Array("unix".utf8)
 
-    /// Whether the target has neither a byte to escape nor a query, in which secrets may be.
+    /// Whether the target has neither a byte to escape nor a parameter, which may be a secret.
     private static func needsNoCare(_ target: borrowing Span<UInt8>) -> Bool {
         for index in target.indices {
             switch target[index] {
-            case 0x22, 0x3F, 0x5C: return false
+            case 0x22, 0x3B, 0x3F, 0x5C: return false
             case 0x20...0x7E: continue
             default: return false
             }
@@ -182,8 +182,8 @@ package struct AccessLogLine {
         return true
     }
 
-    private static func appendScrubbed(_ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>) {
-        LogScrubbing.append(target) { escape($0, to: &line) }
+    private static func appendMasked(_ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>) {
+        URIMasking.append(target) { escape($0, to: &line) }
     }
 
     private static func escape(_ byte: UInt8, to line: inout OutputSpan<UInt8>) {

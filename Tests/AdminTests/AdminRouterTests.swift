@@ -153,7 +153,8 @@ final class ScriptedProxy: AdministeredProxy {
     func transfers() -> [TransferReport] {
         [
             TransferReport(
-                id: Self.transfer, uri: Array("http://example.org/a\"<b>".utf8), method: "PUT", client: "192.0.2.1",
+                id: Self.transfer, uri: Array("http://example.org/a\"<b>?id_token=s3cret".utf8), method: "PUT",
+                client: "192.0.2.1",
                 state: .held, age: .milliseconds(1500), received: 10, expected: nil, sent: 7, readers: 2,
                 isStored: true)
         ]
@@ -349,12 +350,30 @@ struct AdminRouterTests {
     @Test func `a transfer of unknown length says null, and its URL is escaped`() throws {
         let value = try JSONValue(parsing: ask("GET", "/transfers").body)
         let first = value["transfers"]?.elements?.first
-        #expect(first?["url"] == .string("http://example.org/a\"<b>"))
+        #expect(first?["url"] == .string("http://example.org/a\"<b>?id_token=s3cret"))
         #expect(first?["expected_bytes"] == .null)
         #expect(first?["readers"] == .integer(2) && first?["sent_bytes"] == .integer(7))
         #expect(first?["id"] == .string("f1-12-3") && first?["kind"] == .string("fetch"))
         #expect(first?["state"] == .string("held") && first?["client"] == .string("192.0.2.1"))
         #expect(first?["age_milliseconds"] == .integer(1500) && first?["method"] == .string("PUT"))
+    }
+
+    @Test(arguments: [
+        (AdminRequest.Door.tcp, nil, "***"), (.tcp, "Bearer another-token-of-that-length", "***"),
+        (.tcp, "Bearer a-token-of-some-length", "s3cret"), (.unixSocket, nil, "s3cret"),
+    ])
+    func `only who may change something sees secrets in the URLs of transfers`(
+        door: AdminRequest.Door, authorization: String?, shown: String
+    ) throws {
+        let answer = ask("GET", "/transfers", door: door, authorization: authorization)
+        let value = try JSONValue(parsing: answer.body)
+        #expect(
+            value["transfers"]?.elements?.first?["url"] == .string("http://example.org/a\"<b>?id_token=\(shown)"))
+    }
+
+    @Test func `a stored response is listed without secrets`() {
+        let listed = ObjectDescription(key: Array("http://a.example/?x=1&client_secret=s3cret#credential:forge".utf8))
+        #expect(listed.url == "http://a.example/?x=1&client_secret=***#credential:forge")
     }
 
     @Test func `a transfer is ended by its ID`() throws {

@@ -22,7 +22,7 @@ struct IndexFiltering: Sendable {
             return result(of: try filtered(try text()))
         } catch {
             if case .text(.gone) = error { return FilteredIndexes.Result(content: .gone) }
-            Diagnostics.warning("min_age: \(String(decoding: uri, as: UTF8.self)) is not filtered: \(error.text)")
+            Diagnostics.warning("min_age: \(Diagnostics.masked(uri)) is not filtered: \(error.text)")
             return FilteredIndexes.Result(content: .unreadable)
         }
     }

@@ -50,7 +50,7 @@ extension Exchange {
 
     private func passOn(_ reason: RedirectStep.Reason) -> Bool {
         Diagnostics.debug(
-            .requests, "\(Diagnostics.scrubbed(request.uri)): the redirect is passed on, because \(reason.text)")
+            .requests, "\(Diagnostics.masked(request.uri)): the redirect is passed on, because \(reason.text)")
         return false
     }
 
@@ -60,7 +60,7 @@ extension Exchange {
         if worker.learner != nil { worker.observeRedirect(of: request, snapshot) }
         Diagnostics.debug(
             .requests,
-            "\(Diagnostics.scrubbed(request.uri)): redirects to \(Diagnostics.scrubbed(next.uri)), which is asked for")
+            "\(Diagnostics.masked(request.uri)): redirects to \(Diagnostics.masked(next.uri)), which is asked for")
         if let fetch {
             waiting = .nothing
             fetch.redirectFollowed()
@@ -114,7 +114,7 @@ extension OwnedRequest {
                 bytes.span, into: &head, progress: &progress, limits: snapshot.limits)
             precondition(isWhole, "a head ends with an empty line")
         } catch {
-            Diagnostics.debug(.requests, "\(Diagnostics.scrubbed(uri)): where it redirects to: \(error.reason)")
+            Diagnostics.debug(.requests, "\(Diagnostics.masked(uri)): where it redirects to: \(error.reason)")
             return nil
         }
         var keyBytes: [UInt8] = []

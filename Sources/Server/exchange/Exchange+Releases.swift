@@ -31,7 +31,7 @@ extension Exchange {
         worker.counters.add(.releasesReported)
         // An index may have thousands. The newest come last.
         for withheld in withheld.suffix(5) {
-            Diagnostics.info("min_age reports: \(withheld.text); \(String(decoding: request.uri, as: UTF8.self))")
+            Diagnostics.info("min_age reports: \(withheld.text); \(Diagnostics.masked(request.uri))")
         }
     }
 

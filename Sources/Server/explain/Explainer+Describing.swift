@@ -8,7 +8,7 @@ import Transaction
 extension Explainer {
     mutating func describeRequest() {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
-        note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
+        note("request", "key", Diagnostics.masked(request.keyBytes))
         note("request", "client", request.client.map { "\($0)" } ?? "a Unix socket")
         switch (user, snapshot.mayHaveIdentity) {
         case (let user?, true): note("request", "user", user)
@@ -26,7 +26,7 @@ extension Explainer {
     mutating func describeFolding() {
         let uptime = Duration.nanoseconds(Int64(clamping: MonotonicTime.read().nanoseconds))
         guard request.fold(by: snapshot, proxy.shared, now: uptime, wallTime: now) else { return }
-        note("request", "folded key", String(decoding: request.keyBytes, as: UTF8.self))
+        note("request", "folded key", Diagnostics.masked(request.keyBytes))
         let isProven = request.handling.folding == .proven
         note(
             "request", "access",
@@ -80,7 +80,7 @@ extension Explainer {
         let text =
             switch step {
             case .follow(let following):
-                "followed to \(Diagnostics.scrubbed(following.target.normalised)), which is decided by itself"
+                "followed to \(Diagnostics.masked(following.target.normalised)), which is decided by itself"
             case .passOn(let reason): "passed on, because \(reason.text)"
             case .refuse(let refusal): "refused: \(refusal.name)"
             }

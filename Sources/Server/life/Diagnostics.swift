@@ -1,5 +1,5 @@
-import Forwarding
 import Glibc
+import Message
 package import Settings
 import Synchronization
 
@@ -29,12 +29,8 @@ package enum Diagnostics {
         print(.debug, "\(category.rawValue): \(text())")
     }
 
-    /// The URI without secrets in its query.
-    static func scrubbed(_ uri: [UInt8]) -> String {
-        var bytes: [UInt8] = []
-        LogScrubbing.append(uri.span) { bytes.append($0) }
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    /// The URI without its secrets.
+    static func masked(_ uri: [UInt8]) -> String { String(decoding: URIMasking.masked(uri), as: UTF8.self) }
 
     @inline(__always)
     private static func bit(_ category: LogCategory) -> UInt32 {

@@ -51,7 +51,7 @@ extension Fetch {
             let (wanted, found) = (
                 String(decoding: proof.expected.digits, as: UTF8.self), String(decoding: found, as: UTF8.self)
             )
-            let uri = String(decoding: request.uri, as: UTF8.self)
+            let uri = Diagnostics.masked(request.uri)
             Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
             worker.counters.add(.digestMismatches)
             let (key, now) = (request.key, worker.uptime)

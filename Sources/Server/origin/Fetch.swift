@@ -307,7 +307,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
 
     /// For the log: `GET http://a.example/`.
-    var subject: String { "\(request.access.methodText) \(Diagnostics.scrubbed(request.uri))" }
+    var subject: String { "\(request.access.methodText) \(Diagnostics.masked(request.uri))" }
 
     /// The body that other requests can read as well.
     private var storedBody: Body? {

@@ -13,18 +13,22 @@ extension SettingKind where Value == [OriginRule] {
             allowed: kind.allowed,
             read: { node, problems in
                 guard let rules = kind.read(node, &problems) else { return nil }
-                // Who is not the first client of a resource must get what the first was given.
-                guard let dependent = rules.first(where: { $0.conditions.dependOnClient }),
-                    let changing = rules.last(where: { !$0.fields.isEmpty || $0.tls?.identity != nil }),
-                    changing.number > dependent.number
-                else { return rules }
-                problems.append(
-                    SettingProblem(
-                        line: changing.line, place: "[\(changing.number)]",
-                        message:
-                            "a rule before it has user or client, so what is stored would depend on who asked first",
-                        hint: "move it before [\(dependent.number)]"))
-                return nil
+                // Who is not the first client of a resource must get what the first was given: for those clients the other rule would not count.
+                for changing in rules.reversed() where !changing.settingsOnAll.isEmpty {
+                    let dependent = rules.first {
+                        $0.number < changing.number && $0.conditions.dependOnClient
+                            && $0.mayShareRequests(with: changing)
+                    }
+                    guard let dependent else { continue }
+                    problems.append(
+                        SettingProblem(
+                            line: changing.line, place: "[\(changing.number)]",
+                            message:
+                                "a rule before it has user or client, so what is stored would depend on who asked first",
+                            hint: "move it before [\(dependent.number)]"))
+                    return nil
+                }
+                return rules
             }, render: kind.render)
     }
 }
@@ -41,11 +45,6 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     let tls = reader.value("tls", .originTLS)
     if let tls { reader.requireNamedOrigins(of: conditions, for: tls, "tls") }
     let fields = reader.value("fields", .fieldChanges)
-    if fields != nil, conditions.dependOnClient {
-        reader.refuse(
-            "fields", "the rule has user or client, and what is stored would be what the first of them was given",
-            hint: "leave user and client out")
-    }
     let cookies = reader.value("cookies", .cookieUse)
     if cookies != nil { reader.checkCookies(of: conditions, fields ?? []) }
     let coding = reader.value("request_coding", SettingKind<RequestCodingName>.choice)
@@ -55,6 +54,22 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
         reader.refuse(
             "request_coding", "HTTP/1.0 has no chunks, which content of unknown length needs",
             hint: "leave one of the two out")
+    }
+    let rule = OriginRule(
+        conditions, timeouts: timeouts ?? OriginRule.Timeouts(),
+        connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
+        fields: fields ?? [],
+        encodesRequests: coding == .gzip,
+        redirectsMax: redirects ?? nil, cookies: cookies,
+        number: number,
+        line: node.line)
+    if conditions.dependOnClient {
+        for setting in rule.settingsOnAll {
+            reader.refuse(
+                setting.rawValue,
+                "the rule has user or client, and what is stored would be what the first of them was given",
+                hint: "leave user and client out")
+        }
     }
     guard reader.finish("key", into: &problems) else { return nil }
     guard
@@ -68,14 +83,7 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             ))
         return nil
     }
-    return OriginRule(
-        conditions, timeouts: timeouts ?? OriginRule.Timeouts(),
-        connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
-        fields: fields ?? [],
-        encodesRequests: coding == .gzip,
-        redirectsMax: redirects ?? nil, cookies: cookies,
-        number: number,
-        line: node.line)
+    return rule
 }
 
 /// `request_coding`.

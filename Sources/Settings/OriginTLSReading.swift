@@ -68,12 +68,6 @@ extension MappingReader {
         if conditions.hosts.isEmpty || conditions.hosts.contains(.any) {
             refuse(key, "names no host: every origin could ask for the certificate", hint: "add host: NAME to match")
         }
-        // The cache does not know which certificate was shown.
-        if conditions.dependOnClient {
-            refuse(
-                key, "a certificate cannot depend on user or client: what it fetched is stored for everybody",
-                hint: "restrict the host in access.rules")
-        }
     }
 }
 

@@ -93,6 +93,48 @@ import Testing
         #expect(errors == ["larder.yaml:1: origins[1].fields\(error)"])
     }
 
+    static let who = ["user: ann", "group: ops", "client: 10.0.0.0/8", "listener: jobs"]
+    static let trust = [
+        "verify: no", "ca_file: /a", "pin: sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "server_name: b.example",
+        "min_version: 1.3", "pkcs12: /a",
+    ]
+    @Test(arguments: who, trust) func `whom Larder believes to be an origin is the same for all`(
+        who: String, trust: String
+    ) throws {
+        let rest =
+            "access: { authentication: { basic: { users: /a } } }, listen: [ { address: 127.0.0.1:1, name: jobs } ]"
+        let own = try load("{ \(rest), origins: [ { match: { host: a.example, \(who) }, tls: { \(trust) } } ] }").errors
+        #expect(
+            own.map(\.description) == [
+                "larder.yaml:1: origins[1].tls: the rule has user or client, and what is stored would be what the first of them was given; leave user and client out"
+            ])
+        // For those of the first rule the second one would not count.
+        func behind(_ host: String) throws -> [String] {
+            try load(
+                "{ \(rest), origins: [ { match: { host: \(host), \(who) }, retries: 1 }, { match: { host: a.example }, tls: { \(trust) } } ] }"
+            ).errors.map(\.description)
+        }
+        let message =
+            "larder.yaml:1: origins[2]: a rule before it has user or client, so what is stored would depend on who asked first; move it before [1]"
+        #expect(try behind("a.example") == [message])
+        #expect(try behind("\"*.example\"") == [message])
+        #expect(try behind("b.example") == [])
+    }
+
+    @Test func `each setting of a rule says what it means for what is stored`() {
+        let keys = ["conditions", "number", "line"]
+        let names = [
+            "timeouts": OriginSetting.timeouts, "connections": .connections, "retriesMax": .retries,
+            "bandwidth": .bandwidth, "tls": .tls, "fields": .fields, "encodesRequests": .requestCoding,
+            "redirectsMax": .redirects, "cookies": .cookies,
+        ]
+        let properties = Mirror(reflecting: OriginRule(RuleConditions(), number: 1)).children.compactMap(\.label)
+            .filter { !keys.contains($0) }
+        #expect(Set(properties) == Set(names.keys), "a new setting of a rule is a case of OriginSetting")
+        #expect(Set(names.values) == Set(OriginSetting.allCases))
+    }
+
     @Test func `what is stored does not depend on who asked first`() throws {
         let own = try load("origins: [ { match: { client: 10.0.0.0/8 }, fields: { remove: Referer } } ]").errors
         #expect(
@@ -156,7 +198,7 @@ import Testing
         ),
         (
             "origins: [ { match: { host: a.example, client: 10.0.0.0/8 }, tls: { pkcs12: /a } } ]",
-            "1: origins[1].tls: a certificate cannot depend on user or client: what it fetched is stored for everybody; restrict the host in access.rules"
+            "1: origins[1].tls: the rule has user or client, and what is stored would be what the first of them was given; leave user and client out"
         ),
         (
             "{ tls: { min_version: 1.3 }, origins: [ { match: { host: a.example }, tls: { max_version: 1.2 } } ] }",

@@ -93,6 +93,19 @@ struct BodyMember {
 }
 
 extension MemberSyntax {
+    /// Whether the members of a body can be told for certain. Every text is a form.
+    func isWellFormed(_ body: [UInt8]) -> Bool {
+        guard self == .json else { return true }
+        var scanner = JSONScanner(body)
+        do throws(JSONError) {
+            _ = try scanner.skipValue()
+            try scanner.end()
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// A text as the value of a member.
     func value(_ text: [UInt8]) -> [UInt8] {
         switch self {

@@ -19,7 +19,10 @@ package struct PlaceholderBody {
     ) throws(PlaceholderFault) {
         var scanner = PlaceholderScanner()
         var offset = 0
-        guard let position = scanner.next(in: body.span, from: &offset, index) else { return nil }
+        guard let position = scanner.next(in: body.span, from: &offset, index) else {
+            try PlaceholderBody.requirePlaceholder(in: body, syntax, places, credential: credential)
+            return nil
+        }
         let placeholder = index.placeholders[position]
         guard placeholder.credential == credential else { throw .foreignRequest(placeholder) }
         guard placeholder.holds(at: now) else { throw .ended(placeholder) }
@@ -27,6 +30,8 @@ package struct PlaceholderBody {
         let members = BodyMember.all(of: body, syntax, PlaceholderBody.names(in: syntax, places))
             .filter { $0.value == placeholder.text }
         guard members.count == 1 else { throw .misplaced(placeholder, place: "the body") }
+        try PlaceholderBody.requirePlaceholder(
+            in: body, syntax, places, credential: credential, beside: placeholder)
         self.placeholder = placeholder
         range = members[0].range
         self.syntax = syntax
@@ -36,6 +41,23 @@ package struct PlaceholderBody {
     /// The body with the secret in place of the placeholder.
     package func replacing(by secret: Secret) -> [UInt8] {
         body[..<range.lowerBound] + syntax.value(secret.bytes) + body[range.upperBound...]
+    }
+
+    /// Checks that no member that is listed holds a credential of the client's own.
+    ///
+    /// - Parameter placeholder: the one in the body.
+    package static func requirePlaceholder(
+        in body: [UInt8], _ syntax: MemberSyntax, _ places: PlaceholderPlaces, credential: String,
+        beside placeholder: Placeholder? = nil
+    ) throws(PlaceholderFault) {
+        guard places.isRequired else { return }
+        guard syntax.isWellFormed(body) else { throw .unreadableBody(credential: credential) }
+        let names = names(in: syntax, places)
+        for member in BodyMember.all(of: body, syntax, names)
+        where !member.value.isEmpty && member.value != placeholder?.text {
+            let name = names[member.name].joined(separator: ".")
+            throw .ownCredential(place: "the member \(name) of the body", credential: credential)
+        }
     }
 
     private static func names(in syntax: MemberSyntax, _ places: PlaceholderPlaces) -> [[String]] {

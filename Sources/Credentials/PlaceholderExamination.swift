@@ -4,7 +4,7 @@ package import Message
 package struct PlaceholderExamination {
     /// One placeholder, and where it was found.
     private struct Finding {
-        enum Place {
+        enum Place: Equatable {
             case target
             case line(FieldLine)
         }
@@ -59,21 +59,32 @@ package struct PlaceholderExamination {
         return PlaceholderUse(placeholder: placeholder, place: place)
     }
 
-    /// Checks that the request has no credential of the client's own. Only if there is no placeholder in its head.
-    package func requirePlaceholder(_ places: PlaceholderPlaces, credential: String) throws(PlaceholderFault) {
+    /// Checks that the head has no credential of the client's own, beside the placeholder that is replaced or without one.
+    ///
+    /// - Parameter use: what `use` has returned.
+    package func requirePlaceholder(
+        _ places: PlaceholderPlaces, credential: String, beside use: PlaceholderUse?
+    ) throws(PlaceholderFault) {
         guard places.isRequired else { return }
         for line in fields.lines {
-            let name = String(decoding: fields.name(of: line), as: UTF8.self)
+            let bytes = fields.name(of: line)
             guard
-                line.name == .authorization || Self.carriers.contains(name.lowercased())
-                    || places.fields.contains(where: { equalsIgnoringCase(Array($0.utf8)[...], fields.name(of: line)) })
+                line.name == .authorization || SecretName.kind(bytes) == .credential
+                    || places.fields.contains(where: { equalsIgnoringCase(Array($0.utf8)[...], bytes) })
             else { continue }
-            throw .ownCredential(place: "the field \(name)", credential: credential)
+            if let use, case .line(line)? = findings.first?.place, !use.holdsMore { continue }
+            throw .ownCredential(place: "the field \(String(decoding: bytes, as: UTF8.self))", credential: credential)
         }
         for member in queryMembers {
-            let name = member.name.lowercased()
-            guard Self.queryCarriers.contains(name) || places.query.contains(member.name) else { continue }
-            throw .ownCredential(place: "the member \(name) of the query", credential: credential)
+            guard SecretName.kind(Array(member.name.utf8)[...]) == .credential || places.query.contains(member.name)
+            else { continue }
+            if case .target(let before, _)? = use?.place,
+                member.value.startIndex == target.startIndex + before.count
+            {
+                continue
+            }
+            throw .ownCredential(
+                place: "the member \(member.name.lowercased()) of the query", credential: credential)
         }
     }
 
@@ -156,16 +167,4 @@ package struct PlaceholderExamination {
         }
         return found
     }
-
-    /// Fields in which clients send credentials, besides `Authorization`.
-    private static let carriers: Set = [
-        "cookie", "x-api-key", "api-key", "x-goog-api-key", "x-auth-token", "x-access-token", "x-token",
-        "private-token",
-        "job-token", "deploy-token", "x-vault-token", "x-amz-security-token", "x-ms-token", "x-github-token",
-        "x-gitlab-token", "x-registry-auth", "x-auth-key",
-    ]
-    private static let queryCarriers: Set = [
-        "access_token", "api_key", "apikey", "api-key", "auth_token", "private_token", "job_token", "token", "key",
-        "x-amz-signature", "x-goog-signature", "sig", "signature", "awsaccesskeyid", "password", "client_secret",
-    ]
 }

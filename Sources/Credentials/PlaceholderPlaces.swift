@@ -53,6 +53,20 @@ package struct PlaceholderUse: Sendable, Equatable {
     package let placeholder: Placeholder
     package let place: Place
 
+    /// Whether the field of the placeholder has room for a credential of the client's own: what an origin may take for one stands beside it.
+    package var holdsMore: Bool {
+        switch place {
+        case .authorization, .target: false
+        // Where the placeholder is the password, the origin learns a name beside it. Where it is the user, clients send a word that means nothing.
+        case .basic(let user, let password):
+            user == placeholder.text && !Self.emptyPasswords.contains { password.elementsEqual($0.utf8) }
+        case .field(_, let before, let after):
+            !after.isEmpty || !(before.isEmpty || (before.last == 0x20 && before.dropLast().allSatisfy(isTchar)))
+        }
+    }
+
+    private static let emptyPasswords = ["", "x", "X", "x-oauth-basic", "api_token"]
+
     /// What is sent in place of what the client has sent.
     package enum Change: Sendable, Equatable {
         case authorization(Secret)
@@ -98,6 +112,8 @@ package enum PlaceholderFault: Error, Equatable, Sendable {
     case ended(Placeholder)
     /// The request has a credential that is no placeholder, where only placeholders are allowed.
     case ownCredential(place: String, credential: String)
+    /// The body could hold such a credential unseen: it is compressed, too long, or no well-formed JSON.
+    case unreadableBody(credential: String)
 
     /// For the client and for the log. It shows no placeholder.
     package var text: String {
@@ -112,6 +128,8 @@ package enum PlaceholderFault: Error, Equatable, Sendable {
             "the placeholder of the credential \(one.credential) \(one.isRevoked ? "was revoked" : "has expired")"
         case .ownCredential(let place, let credential):
             "\(place) holds a credential of the client's own, and only placeholders of the credential \(credential) are allowed here"
+        case .unreadableBody(let credential):
+            "the body cannot be read, and only placeholders of the credential \(credential) are allowed in it"
         }
     }
 }

@@ -58,23 +58,22 @@ package struct CredentialTable: Sendable {
         return found
     }
 
-    /// What becomes of the placeholder in the head of a request. Nil if there is none.
+    /// What becomes of the placeholder in the head of a request. Nil if there is none. Throws if it must not be there, or if a credential of the
+    /// client's own is in the head where only placeholders are allowed.
     ///
     /// - Parameter candidates: what `placeholders` has returned for the request.
     package func use(
         _ examination: PlaceholderExamination, among candidates: [Credential], for request: AccessRequest, now: WallTime
     ) throws(PlaceholderFault) -> (use: PlaceholderUse, credential: Credential)? {
-        guard let placeholder = examination.placeholder else {
-            for credential in withPlaceholders where credential.rule.conditions?.holdForHost(of: request) == true {
-                guard let places = credential.rule.means.placeholderPlaces else { continue }
-                try examination.requirePlaceholder(places, credential: credential.rule.name)
-            }
-            return nil
+        let credential = examination.placeholder.flatMap { placeholder in
+            candidates.first { $0.rule.name == placeholder.credential }
         }
-        let credential = candidates.first { $0.rule.name == placeholder.credential }
-        guard let use = try examination.use(credential?.rule.means.placeholderPlaces, now: now), let credential else {
-            return nil
+        let use = try examination.use(credential?.rule.means.placeholderPlaces, now: now)
+        for other in withPlaceholders where other.rule.conditions?.holdForHost(of: request) == true {
+            guard let places = other.rule.means.placeholderPlaces else { continue }
+            try examination.requirePlaceholder(places, credential: other.rule.name, beside: use)
         }
+        guard let use, let credential else { return nil }
         return (use, credential)
     }
 

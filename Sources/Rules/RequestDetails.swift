@@ -14,8 +14,8 @@ package struct RequestDetails: Sendable, Equatable {
     package var bodyLength: UInt64?
     /// The request has `Authorization`.
     package var hasAuthorization = false
-    /// The name of the credential of its own that Larder would send with the request. Nil: none.
-    package var ownCredential: String?
+    /// The names of the credentials of its own that Larder would send with the request.
+    package var ownCredentials: [String] = []
     /// When the request is decided about.
     package var time: RuleTime?
 
@@ -70,7 +70,7 @@ package struct DetailConditions: Sendable, Equatable {
         // What nobody has read may be anything.
         guard let details = request.details else { return mayHold || onlyQueries }
         return agentHolds(details, mayHold) && upgradeHolds(details, mayHold) && typeHolds(details, mayHold)
-            && lengthHolds(details, mayHold) && credentialHolds(details) && timeHolds(details, mayHold)
+            && lengthHolds(details, mayHold) && credentialHolds(details, mayHold) && timeHolds(details, mayHold)
     }
 
     private var onlyQueries: Bool {
@@ -119,11 +119,12 @@ package struct DetailConditions: Sendable, Equatable {
         return details.bodyLength.map(bodyLength.contains) ?? mayHold
     }
 
-    private func credentialHolds(_ details: RequestDetails) -> Bool {
+    private func credentialHolds(_ details: RequestDetails, _ mayHold: Bool) -> Bool {
         if credentials.isEmpty && ownCredentials.isEmpty { return true }
         if credentials.contains(details.hasAuthorization ? .client : .none) { return true }
-        guard let own = details.ownCredential else { return false }
-        return credentials.contains(.own) || ownCredentials.contains(own)
+        guard !details.ownCredentials.isEmpty else { return false }
+        return credentials.contains(.own)
+            || all(details.ownCredentials, orAny: mayHold) { ownCredentials.contains($0) }
     }
 
     private func timeHolds(_ details: RequestDetails, _ mayHold: Bool) -> Bool {
@@ -138,9 +139,7 @@ package struct DetailConditions: Sendable, Equatable {
 }
 
 /// A field that should stand once can stand several times: for certain, all of its values match, and there is one; perhaps, any does.
-private func all(
-    _ values: [ArraySlice<UInt8>], orAny: Bool, _ matches: (ArraySlice<UInt8>) -> Bool
-) -> Bool {
+private func all<Value>(_ values: [Value], orAny: Bool, _ matches: (Value) -> Bool) -> Bool {
     orAny ? values.contains(where: matches) : !values.isEmpty && values.allSatisfy(matches)
 }
 

@@ -325,6 +325,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         #expect(verdict([("Proxy-Authorization", "Bearer \(Self.plain)")]) == .success(nil))
     }
 
+    /// Why a request is refused that has to have no credential of its own. Nil: it is not.
     private func ownCredential(_ fields: [(String, String)], target: String = "/", isRequired: Bool = true) -> String? {
         var places = PlaceholderPlaces()
         places.isRequired = isRequired
@@ -332,7 +333,8 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         places.query = ["mine"]
         let examination = PlaceholderExamination(makeFields(fields), target: Array(target.utf8)[...], index)
         do throws(PlaceholderFault) {
-            try examination.requirePlaceholder(places, credential: "forge")
+            let use = try examination.use(places, now: now)
+            try examination.requirePlaceholder(places, credential: "forge", beside: use)
             return nil
         } catch {
             return error.text
@@ -352,6 +354,33 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         }
         #expect(ownCredential([("Accept", "*/*")], target: "/a?page=2") == nil)
         #expect(ownCredential([("Authorization", "Bearer attacker")], isRequired: false) == nil)
+    }
+
+    @Test func noneGoesAlongWithAPlaceholder() {
+        let good = ("Authorization", "Bearer \(Self.plain)")
+        #expect(ownCredential([good]) == nil)
+        for (name, value) in [
+            ("Cookie", "session=own"), ("X-API-Key", "own"), ("x-mine", "own"), ("Authorization", "own"),
+        ] {
+            #expect(ownCredential([good, (name, value)]) != nil, "\(name)")
+            #expect(ownCredential([(name, value), good]) != nil, "\(name)")
+        }
+        #expect(ownCredential([good], target: "/a?access_token=own") != nil)
+        #expect(ownCredential([("X-Mine", Self.plain), ("Authorization", "Bearer own")]) != nil)
+        #expect(ownCredential([], target: "/a?mine=\(Self.plain)") == nil)
+        #expect(ownCredential([], target: "/a?mine=\(Self.plain)&mine=own") != nil)
+        #expect(ownCredential([], target: "/a?mine=own&mine=\(Self.plain)") != nil)
+    }
+
+    @Test(arguments: [
+        ("Authorization", "Basic " + base64("\(plain):x-oauth-basic"), true),
+        ("Authorization", "Basic " + base64("\(plain):"), true),
+        ("Authorization", "Basic " + base64("git:\(plain)"), true),
+        ("Authorization", "Basic " + base64("\(plain):own-token"), false), ("X-Mine", plain, true),
+        ("X-Mine", "Bearer \(plain)", true), ("X-Mine", "\(plain), own", false), ("X-Mine", "own, \(plain)", false),
+    ])
+    func norWithinItsField(name: String, value: String, isAllowed: Bool) {
+        #expect((ownCredential([(name, value)]) == nil) == isAllowed)
     }
 
     @Test(arguments: [

@@ -111,7 +111,7 @@ struct DetailConditionsTests {
         conditions.details.ownCredentials = row.names
         var asked = request()
         asked.details = RequestDetails()
-        asked.details?.ownCredential = row.own
+        asked.details?.ownCredentials = row.own.map { [$0] } ?? []
         for reading in [PathReading.everySpelling, .anySpelling] {
             #expect(conditions.holdForRequest(asked, paths: reading) == row.holds, "row \(index)")
         }

@@ -1,3 +1,4 @@
+import Access
 import Credentials
 import Foundation
 import JSON
@@ -15,14 +16,16 @@ extension Scenario {
     /// A credential for the scripted origin, and a placeholder for it.
     func placeholder(
         requires: Bool = false, plainHTTP: Bool = true, lifetime: Seconds? = nil,
-        _ change: (inout PlaceholderPlaces) -> Void = { _ in }, limit: (inout RuleConditions) -> Void = { _ in }
+        _ change: (inout PlaceholderPlaces) -> Void = { _ in }, limit: (inout RuleConditions) -> Void = { _ in },
+        also configure: (inout Configuration) -> Void = { _ in }
     ) throws -> String {
         var places = PlaceholderPlaces()
         places.isRequired = requires
         change(&places)
         try adopt(
             credentials: credential(
-                "forge", .placeholder(places), secrets: [.token: .text(Secret(secret))], plainHTTP: plainHTTP, limit))
+                "forge", .placeholder(places), secrets: [.token: .text(Secret(secret))], plainHTTP: plainHTTP, limit),
+            also: configure)
         return try issue(lifetime: lifetime)
     }
 
@@ -270,6 +273,65 @@ struct PlaceholderScenarios {
             #expect(bodies == [json.replacing(text, with: secret), "a=b&client_secret=\(secret)", "{}"])
             expectMisplaced(
                 try client.request("POST", "/x", "Content-Type: application/json", body: "{\"x\": \"\(text)\"}"))
+        }
+    }
+
+    @Test func `where a placeholder is required, a listed member of a body holds no other credential`() throws {
+        try scenario { s in
+            let text = try s.placeholder(requires: true) {
+                $0.json = [["token"]]
+                $0.form = ["refresh_token"]
+            }
+            s.origin.expects("POST /j").replies(200, body: "json")
+            s.origin.expects("POST /h", "Authorization: Bearer \(secret)").replies(200, body: "head")
+            let client = try s.client()
+            let json = "Content-Type: application/json"
+            let bearer = "Authorization: Bearer \(text)"
+            #expect(try client.request("POST", "/j", json, body: "{\"token\": \"\(text)\"}").text == "json")
+            #expect(try client.request("POST", "/h", json, bearer, body: "{\"a\": 1}").text == "head")
+            for body in [
+                "{\"token\": \"own\"}", "{\"token\": \"\(text)\", \"token\": \"own\"}", "{\"token\": \"own\",}",
+            ] {
+                expectMisplaced(try client.request("POST", "/x", json, body: body))
+            }
+            expectMisplaced(try client.request("POST", "/x", json, bearer, body: "{\"token\": \"own\"}"))
+            expectMisplaced(try client.request("POST", "/x", json, "Content-Encoding: gzip", body: "x"))
+            expectMisplaced(
+                try client.request(
+                    "POST", "/x", "Content-Type: application/x-www-form-urlencoded", body: "a=1&refresh%5Ftoken=own"))
+            #expect(s.origin.requests.count == 2)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `rules that look at credentials are asked again when the body shows one`(namesAddress: Bool) throws {
+        try scenario { s in
+            var denied = RuleConditions()
+            denied.methods = ["POST"]
+            denied.details.ownCredentials = ["forge"]
+            if namesAddress { denied.addresses = [AddressRange("127.0.0.0/8")!] }
+            let rules = [
+                AccessRule(effect: .deny(reason: nil), conditions: denied, number: 1),
+                AccessRule(effect: .allow, number: 2),
+            ]
+            let text = try s.placeholder {
+                $0.json = [["token"]]
+                $0.query = ["token"]
+            } also: {
+                $0.access.rules = rules
+            }
+            s.origin.expects("POST /a").replies(200, body: "none")
+            s.origin.expects("PUT /b").replies(200, body: "other method")
+            let client = try s.client()
+            let json = "Content-Type: application/json"
+            #expect(try client.request("POST", "/a", json, body: "{}").text == "none")
+            #expect(
+                try client.request("PUT", "/b", json, body: "{\"token\": \"\(text)\"}").text == "other method")
+            for (path, body) in [("/c", "{\"token\": \"\(text)\"}"), ("/c?token=\(text)", "{}")] {
+                let answer = try client.request("POST", path, json, body: body)
+                #expect(answer.status == 403 && answer["Larder-Deny"]?.contains("rule") == true, "\(answer)")
+            }
+            #expect(s.origin.requests.count == 2)
         }
     }
 

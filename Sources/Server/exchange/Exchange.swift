@@ -313,12 +313,9 @@ final class Exchange: FetchListener {
         }
         switch verdict {
         case .deny(let reason):
+            let reason = answerable(reason)
             denial = reason
-            // Inside a tunnel a 407 would come from the origin, and a certificate is shown before there is a request.
-            if reason.asksForCredentials, stream.isInTunnel || !snapshot.readsCredentials {
-                denial = reason.withoutCredentials
-                return machine.on(.verdict(.deny(reason.withoutCredentials)))
-            }
+            return machine.on(.verdict(.deny(reason)))
         case .allow, .needsServerName:
             if case .allow(let rule) = verdict { allowedBy = rule } else { awaitsServerName = true }
             if let fault = request.placeholderFault {
@@ -328,6 +325,31 @@ final class Exchange: FetchListener {
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))
+    }
+
+    /// The denial as this client can be told of it: inside a tunnel a 407 would come from the origin, and a certificate is shown before there is
+    /// a request.
+    private func answerable(_ denial: Denial) -> Denial {
+        let mayAsk = !stream.isInTunnel && snapshot.readsCredentials
+        return denial.asksForCredentials && !mayAsk ? denial.withoutCredentials : denial
+    }
+
+    /// Takes the verdict about a request of which its fetch has found out more than was known before. Returns why it is refused; nil: it goes on.
+    func note(_ verdict: Verdict, onceMoreFor address: IPAddress?) -> Refusal? {
+        judgedAddress = address
+        if snapshot.access.hasReports {
+            worker.noteReports(request, address: address, snapshot, in: &stream.account)
+        }
+        switch verdict {
+        case .deny(let reason):
+            let reason = answerable(reason)
+            denial = reason
+            return Refusal(reason)
+        case .allow(let rule):
+            allowedBy = rule
+            return nil
+        case .needsAddress, .needsServerName: preconditionFailure("the address is known, and there is no tunnel")
+        }
     }
 
     func note(_ denial: Denial) { self.denial = denial }

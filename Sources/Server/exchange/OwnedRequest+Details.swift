@@ -23,7 +23,7 @@ extension OwnedRequest {
             case .chunked, .untilClose, .tunnel: nil
             }
         details.hasAuthorization = fields.contains(.authorization)
-        details.ownCredential = credential?.rule.name
+        details.ownCredentials = ownCredentials
         details.time = RuleTime.now
         return details
     }

@@ -62,6 +62,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
     private(set) var credential: Credential?
+    /// The name of the credential of a placeholder in the body, which is known when the body is whole.
+    private(set) var credentialOfBody: String?
     /// The pin of the client connection at the origin. Nil: connections to the origin are shared.
     private(set) var pin: BoundIdentity?
     /// Nil: cookies are passed on as they are.
@@ -145,7 +147,7 @@ final class OwnedRequest: ReceivedRequest {
         let keyRules = rules.keyRules(for: handling)
         chooseCredential(snapshot, shared, now: now)
         // It has been asked for before, to choose the credential by.
-        madeAccess?.value.details?.ownCredential = credential?.rule.name
+        madeAccess?.value.details?.ownCredentials = ownCredentials
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
         noteFieldChanges(by: snapshot, now: now)
@@ -172,6 +174,15 @@ final class OwnedRequest: ReceivedRequest {
         let bringsOwn = head.fields.present.contains(.authorization)
         credential = table.credential(
             for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+    }
+
+    /// The names of the credentials of Larder's own that go out with the request, as far as they are known.
+    var ownCredentials: [String] { [credential?.rule.name, credentialOfBody].compactMap { $0 } }
+
+    /// The body has a placeholder of this credential. The access rules have to be asked again.
+    func noteCredentialOfBody(_ name: String) {
+        credentialOfBody = name
+        madeAccess?.value.details?.ownCredentials = ownCredentials
     }
 
     private func chooseCookies(_ snapshot: Snapshot, _ shared: Shared) -> RequestCookies? {

@@ -31,7 +31,8 @@ extension Worker {
     ) {
         let numbers = snapshot.access.reports(for: request.access, address: address)
         guard !numbers.isEmpty else { return }
-        counters.add(.reported)
+        // A request that is decided about once more is one request.
+        if account.reported == .zero { counters.add(.reported) }
         var reported = SIMD4<UInt16>()
         for (place, number) in zip(reported.indices, numbers) { reported[place] = UInt16(exactly: number) ?? 0 }
         account.reported = reported

@@ -1,5 +1,6 @@
 import Access
 import Credentials
+import EventLoop
 import Forwarding
 import Framing
 import Message
@@ -26,12 +27,15 @@ extension Fetch {
         let bytesMax = snapshot.limits.keptBodyBytesMax
         var isTooLong = false
         if case .length(let count) = request.bodyLength { isTooLong = count > UInt64(bytesMax) }
+        let members = listedMembers()
+        if let members, members.places.isRequired, isTooLong || request.fields.contains(.contentEncoding) {
+            return refuse(.unreadableBody(credential: members.credential))
+        }
         if isTooLong {
             // A placeholder in it is found while it is sent.
             guard isCovered else { return nil }
             return refusalOfTooLong()
         }
-        let members = membersToReplace()
         guard isCovered || members != nil else { return nil }
         guard let place = worker.shared.keptBodies.take(limit: snapshot.limits.keptBodiesMax) else {
             return .refusal(.tooManyRequests)
@@ -73,15 +77,76 @@ extension Fetch {
     /// Looks at what was kept. Returns a refusal if it is not sent.
     private func examine(_ kept: KeptBody) -> CredentialHindrance? {
         kept.replacement = nil
-        // What is too long is examined while it is sent.
-        guard !isTooLong(kept) else { return kept.isCovered ? refusalOfTooLong() : nil }
-        do throws(PlaceholderFault) {
-            return try replacePlaceholder(in: kept)
-        } catch {
-            worker.notePlaceholderFault(error, request)
-            notify { $0.note(Denial(reason: .credential, text: error.text)) }
-            return .refusal(.credentialMisplaced)
+        guard !isTooLong(kept) else {
+            if let members = kept.members, members.places.isRequired {
+                return refuse(.unreadableBody(credential: members.credential))
+            }
+            // What is too long is examined while it is sent.
+            return kept.isCovered ? refusalOfTooLong() : nil
         }
+        do throws(PlaceholderFault) {
+            return try replacePlaceholder(in: kept) ?? askRulesAgain(kept)
+        } catch {
+            return refuse(error)
+        }
+    }
+
+    private func refuse(_ fault: PlaceholderFault) -> CredentialHindrance {
+        worker.notePlaceholderFault(fault, request)
+        notify { $0.note(Denial(reason: .credential, text: fault.text)) }
+        return .refusal(.credentialMisplaced)
+    }
+
+    // MARK: the access rules
+
+    /// The access rules were asked before it was known which credential goes out in the body. Asks those that look at credentials again.
+    private func askRulesAgain(_ kept: KeptBody) -> CredentialHindrance? {
+        guard snapshot.access.looksAtDetails, let secrets = substitution?.secrets, secrets.use == nil else {
+            return nil
+        }
+        let name = secrets.placeholder.credential
+        guard kept.allowedCredential != name else { return nil }
+        request.noteCredentialOfBody(name)
+        let verdict = worker.decide(request.access, address: nil, snapshot)
+        guard verdict == .needsAddress else { return take(verdict, for: nil, kept, name) }
+        switch HostAddresses.known(of: request.host, worker: worker) {
+        case .success(let addresses): return take(amongst: addresses, kept, name)
+        case .failure(let failure): return .refusal(Refusal(failure))
+        case nil: break
+        }
+        guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
+        _ = worker.resolver.resolve(request.host) { [worker] outcome in
+            guard let fetch = worker.fetches[id], fetch.isIn(.opening), fetch.hasNoLink else { return }
+            fetch.turn { fetch.resolved(outcome, kept, name) }
+        }
+        return .undecided
+    }
+
+    private func resolved(_ outcome: Resolver.Outcome, _ kept: KeptBody, _ name: String) {
+        switch outcome {
+        case .success(let resolution):
+            if case .refusal(let refusal)? = take(amongst: resolution.addresses, kept, name) {
+                return openingFailed(refusal, nil)
+            }
+            acquire(mayReuse: retrieval.mayReuseConnection)
+        case .failure(let error): openingFailed(Refusal(NameFailure(error)), nil)
+        }
+    }
+
+    private func take(amongst addresses: [SocketAddress], _ kept: KeptBody, _ name: String) -> CredentialHindrance? {
+        let judged = worker.decide(request.access, amongst: addresses, snapshot)
+        return take(judged.verdict, for: judged.address, kept, name)
+    }
+
+    private func take(
+        _ verdict: Verdict, for address: IPAddress?, _ kept: KeptBody, _ name: String
+    ) -> CredentialHindrance? {
+        var refusal: Refusal?
+        if case .deny(let denial) = verdict { refusal = Refusal(denial) }
+        notify { refusal = $0.note(verdict, onceMoreFor: address) }
+        if let refusal { return .refusal(refusal) }
+        kept.allowedCredential = name
+        return nil
     }
 
     private func isTooLong(_ kept: KeptBody) -> Bool { kept.bytes.count > snapshot.limits.keptBodyBytesMax }

@@ -85,16 +85,18 @@ extension Fetch {
         )
     }
 
-    /// The members of the body of which one may be a placeholder. Nil: the body need not be kept for that.
-    func membersToReplace() -> KeptBody.Members? {
-        guard let substitution, substitution.secrets == nil, !substitution.index.isEmpty,
-            !request.fields.contains(.contentEncoding)
-        else { return nil }
+    /// The members of the body of which one may be a placeholder, or must be. Nil: the body need not be kept for that.
+    func listedMembers() -> KeptBody.Members? {
+        guard snapshot.credentials.hasPlaceholders else { return nil }
+        // With a placeholder in the head there is none to replace in the body.
+        let mayReplace =
+            substitution?.secrets == nil && substitution?.index.isEmpty == false
+            && !request.fields.contains(.contentEncoding)
         let type = request.fields.first(.contentType)
         for credential in snapshot.credentials.placeholders(
             for: request.access, provesOrigin: terms.tls.provesOrigin)
         {
-            guard let places = credential.rule.means.placeholderPlaces,
+            guard let places = credential.rule.means.placeholderPlaces, mayReplace || places.isRequired,
                 let syntax = PlaceholderBody.syntax(type: type, places)
             else { continue }
             return KeptBody.Members(syntax: syntax, places: places, credential: credential.rule.name)
@@ -104,12 +106,17 @@ extension Fetch {
 
     /// Puts the secret in the place of a placeholder in a body that is whole. Throws if there is a placeholder that must not be there.
     func replacePlaceholder(in kept: KeptBody) throws(PlaceholderFault) -> CredentialHindrance? {
-        guard let index = substitution?.index, !index.isEmpty else { return nil }
+        guard let index = substitution?.index else { return nil }
         guard let members = kept.members, substitution?.secrets == nil else {
             var (scanner, offset) = (PlaceholderScanner(), 0)
             let bytes = kept.bytes
-            guard let position = scanner.next(in: bytes.span, from: &offset, index) else { return nil }
-            throw .misplaced(index.placeholders[position], place: "the body")
+            if let position = scanner.next(in: bytes.span, from: &offset, index) {
+                throw .misplaced(index.placeholders[position], place: "the body")
+            }
+            guard let members = kept.members else { return nil }
+            try PlaceholderBody.requirePlaceholder(
+                in: bytes, members.syntax, members.places, credential: members.credential)
+            return nil
         }
         let found = try PlaceholderBody(
             kept.bytes, members.syntax, members.places, credential: members.credential, index, now: worker.wallTime)

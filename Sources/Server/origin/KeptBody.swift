@@ -28,6 +28,8 @@ final class KeptBody {
     private(set) var bytes: [UInt8] = []
     /// With the secret in place of a placeholder. Nil if it has none.
     var replacement: [UInt8]?
+    /// The credential whose placeholder is in the body, once the access rules have allowed it.
+    var allowedCredential: String?
     private let place: Occupancy.Place
 
     /// - Parameter place: one of `Limits.keptBodiesMax`.

@@ -58,6 +58,16 @@ package struct CredentialTable: Sendable {
         return found
     }
 
+    /// The first credential whose conditions hold, but which is not sent because everybody on the way could read it. Asked where `credential` finds
+    /// none, to say why.
+    package func withheld(for request: AccessRequest, provesOrigin: Bool) -> Credential? {
+        guard mayCarry(request), request.scheme == .http || !provesOrigin else { return nil }
+        return others.first { credential in
+            credential.rule.conditions?.holdForRequest(request, paths: .asSent) == true
+                && !credential.rule.allowsPlainHTTP
+        }
+    }
+
     /// What becomes of the placeholder in the head of a request. Nil if there is none. Throws if it must not be there, or if a credential of the
     /// client's own is in the head where only placeholders are allowed.
     ///

@@ -19,7 +19,8 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
             + credentialErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
-            + credentialWarnings(configuration, reader) + scriptWarnings(configuration, reader)
+            + credentialWarnings(configuration, reader) + withheldWarnings(configuration, reader)
+            + scriptWarnings(configuration, reader)
     )
 }
 
@@ -258,7 +259,7 @@ private func credentialWarnings(
     // A rule that opens tunnels may concern any host.
     guard !configuration.access.rules.contains(where: { $0.intercept == true || $0.profile != nil }) else { return [] }
     let opened = configuration.intercept.isOn ? configuration.intercept.hosts : []
-    return configuration.credentials.filter { !$0.allowsPlainHTTP }.flatMap { credential in
+    return configuration.credentials.filter { !$0.allowsPlainHTTP && !isForHTTPAlone($0) }.flatMap { credential in
         (credential.conditions?.hosts ?? []).filter { host in !opened.contains { $0.covers(host) } }.map { host in
             reader.error(
                 "credentials[\(credential.number)].match.host",
@@ -266,6 +267,40 @@ private func credentialWarnings(
                 hint: "add \(host) to intercept.hosts")
         }
     }
+}
+
+/// Credentials that are never sent, because all requests that they are for could be read on the way.
+private func withheldWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    configuration.credentials.compactMap { credential in
+        guard !credential.allowsPlainHTTP, let conditions = credential.conditions else { return nil }
+        let reason: String
+        if isForHTTPAlone(credential) {
+            reason = "its requests come over http"
+        } else if conditions.hosts.allSatisfy({ provesNothing($0, configuration.origins) }) {
+            reason = "its origins prove nothing: their rule of origins says verify: no"
+        } else {
+            return nil
+        }
+        return reader.error(
+            "credentials[\(credential.number)].match", "the credential \(credential.name) is never sent: \(reason)",
+            hint: "let clients use https, or add plain_http: yes, with which everybody on the way can read it")
+    }
+}
+
+private func isForHTTPAlone(_ credential: CredentialRule) -> Bool {
+    credential.conditions.map { $0.schemes == [.http] || $0.ports == [80...80] } ?? false
+}
+
+/// Whether all requests to the host go over TLS that does not prove who the origin is, or over http.
+private func provesNothing(_ host: HostPattern, _ rules: [OriginRule]) -> Bool {
+    let first = rules.first { rule in
+        rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains { $0.covers(host) || host.covers($0) }
+    }
+    guard let first, let tls = first.tls else { return false }
+    var conditions = RuleConditions()
+    conditions.hosts = first.conditions.hosts
+    return first.conditions == conditions && conditions.hosts.contains { $0.covers(host) }
+        && tls.verification == .none && tls.pins.isEmpty
 }
 
 /// Whoever can change a PAC file on its way here chooses the proxies.

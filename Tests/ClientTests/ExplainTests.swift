@@ -129,6 +129,21 @@ struct ExplainTests {
         }
     }
 
+    @Test func `a credential that is not sent over http says so`() async throws {
+        let credentials = """
+            credentials:
+              - { name: mirror, scheme: basic, match: { host: 127.0.0.1 }, user: me, password: sesame }
+
+            """
+        try await with(more: credentials) { _, nginx, larder in
+            let said = try await explain(["\(nginx.url)/a?id_token=s3cret"], larder)
+            #expect(
+                said["origin credential"]
+                    == "mirror, not sent, because it would go over http (plain_http: yes allows it)", "\(said)")
+            #expect(said["request key"].hasSuffix("/a?id_token=***") && !"\(said)".contains("s3cret"), "\(said)")
+        }
+    }
+
     @Test func `a credential that logs in connections says so`() async throws {
         let credentials = """
             credentials:

@@ -449,6 +449,42 @@ struct ConfigurationErrorTests {
         #expect(warnings.allSatisfy { $0.line == 1 })
     }
 
+    private static let withheld: [(match: String, origins: String, reason: String?)] = [
+        ("host: a.example, scheme: http", "[]", "its requests come over http"),
+        ("host: a.example, port: 80", "[]", "its requests come over http"),
+        ("host: a.example, port: [ 80, 443 ]", "[]", nil), ("host: a.example", "[]", nil),
+        (
+            "host: a.example", "[ { match: { host: a.example }, tls: { verify: no } } ]",
+            "its origins prove nothing: their rule of origins says verify: no"
+        ),
+        (
+            "host: [ a.example, b.example ]", "[ { match: { host: a.example }, tls: { verify: no } } ]", nil
+        ),
+        (
+            "host: a.example", "[ { match: { host: a.example, path: /x }, tls: { verify: no } } ]", nil
+        ),
+        (
+            "host: a.example",
+            "[ { match: { host: a.example }, tls: { verify: no, pin: sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= } } ]",
+            nil
+        ),
+    ]
+    @Test(arguments: withheld) func `a credential that is never sent is warned of`(
+        _ row: (match: String, origins: String, reason: String?)
+    ) throws {
+        func warnings(_ more: String) throws -> [String] {
+            try load(
+                """
+                intercept: { ca: { certificate: c, key: k }, hosts: [ "*" ] }
+                origins: \(row.origins)
+                credentials: [ { name: a, scheme: bearer, match: { \(row.match) }, token: t\(more) } ]
+                """
+            ).warnings.map(\.message)
+        }
+        #expect(try warnings("") == (row.reason.map { ["the credential a is never sent: \($0)"] } ?? []))
+        #expect(try warnings(", plain_http: yes") == [])
+    }
+
     @Test(arguments: [
         ("[ a.example ]", ""), ("[ \"*.b.example\", a.example ]", ""), ("[ \"*\" ]", ""),
         ("[ b.example ]", "a.example"),

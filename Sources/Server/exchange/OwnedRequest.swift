@@ -174,6 +174,26 @@ final class OwnedRequest: ReceivedRequest {
         let bringsOwn = head.fields.present.contains(.authorization)
         credential = table.credential(
             for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+        guard credential == nil, Diagnostics.logs(.authentication), let withheld = withheldCredential(snapshot) else {
+            return
+        }
+        Diagnostics.debug(
+            .authentication,
+            "credential \(withheld.rule.name): not sent with \(access.methodText) \(Diagnostics.masked(uri)), \(withheldReason)"
+        )
+    }
+
+    /// The credential that would be sent if nobody on the way could read it.
+    func withheldCredential(_ snapshot: Snapshot) -> Credential? {
+        snapshot.credentials.withheld(
+            for: access, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+    }
+
+    /// Why it is not sent.
+    var withheldReason: String {
+        head.target.scheme == .http
+            ? "because it would go over http (plain_http: yes allows it)"
+            : "because the rule of origins lets the origin prove nothing (plain_http: yes allows it)"
     }
 
     /// The names of the credentials of Larder's own that go out with the request, as far as they are known.

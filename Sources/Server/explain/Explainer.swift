@@ -346,6 +346,8 @@ struct Explainer {
                 "\(rule.name) (\(schemes)), sent \(time)"
                     + Self.extent(of: rule.means) + extentOfBody(rule.means)
                     + (refusals > 0 ? "; refused \(refusals) times" : ""))
+        } else if let withheld = request.withheldCredential(snapshot) {
+            note("origin", "credential", "\(withheld.rule.name), not sent, \(request.withheldReason)")
         }
         return refusalToReach(plan)
     }

@@ -25,9 +25,13 @@ package enum Diagnostics {
     /// Logs what happens to a request or a connection. Costs a load and a comparison if the category is off.
     @inline(__always)
     static func debug(_ category: LogCategory, _ text: @autoclosure () -> String) {
-        guard categories.load(ordering: .relaxed) & bit(category) != 0 else { return }
+        guard logs(category) else { return }
         print(.debug, "\(category.rawValue): \(text())")
     }
+
+    /// Whether `debug` writes anything of the category, for what is only found out to be written.
+    @inline(__always)
+    static func logs(_ category: LogCategory) -> Bool { categories.load(ordering: .relaxed) & bit(category) != 0 }
 
     /// The URI without its secrets.
     static func masked(_ uri: [UInt8]) -> String { String(decoding: URIMasking.masked(uri), as: UTF8.self) }

@@ -61,10 +61,12 @@ package struct Bearer: AuthenticationScheme {
 
     /// - Returns: nil if there is no such token. Something that is too short or too long for one is not hashed.
     private func entry(of token: [UInt8]) -> TokenFile.Entry? {
-        guard TokenFile.tokenBytes.contains(token.count), let hash = try? hashing.hash(.sha256, token) else {
-            return nil
-        }
-        return tokens.entry(hash)
+        Bearer.digest(of: token, hashing).flatMap(tokens.entry)
+    }
+
+    /// Under which the file has a token.
+    static func digest(of token: [UInt8], _ hashing: any Hashing) -> [UInt8]? {
+        TokenFile.tokenBytes.contains(token.count) ? try? hashing.hash(.sha256, token) : nil
     }
 
     private func step(_ entry: TokenFile.Entry, _ attempt: AuthenticationAttempt) -> AuthenticationStep {
@@ -140,7 +142,7 @@ extension TokenFault {
 
 extension WallTime {
     /// Zero if this time is not later. At most a year, which is more than anybody remembers anything.
-    fileprivate func duration(since earlier: WallTime) -> Duration {
+    func duration(since earlier: WallTime) -> Duration {
         .seconds(max(0, min(span(since: earlier).seconds.count, 366 * 86_400)))
     }
 }

@@ -17,6 +17,9 @@ package struct DigestFile: Sendable, Equatable {
 
     func secret(of user: String, _ algorithm: HashAlgorithm) -> Secret? { secrets[user]?[algorithm] }
 
+    /// All hashes of a user. Empty: there is no such user.
+    func secrets(of user: String) -> [HashAlgorithm: Secret] { secrets[user] ?? [:] }
+
     /// Whether any user can authenticate with the algorithm.
     func has(_ algorithm: HashAlgorithm) -> Bool { secrets.values.contains { $0[algorithm] != nil } }
 

@@ -88,11 +88,14 @@ package final class ListenerWatch {
     private var files: [String: WatchedFile] = [:]
     private var complaints: [ListenerTLSSettings: String] = [:]
     private let snapshot: () -> Snapshot
+    private let noteChange: () -> Void
     private let loop: EventLoop
     private let repeating: RepeatingTimer
     private static let pause = Duration.seconds(2)
 
-    package init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot) {
+    /// - Parameter changed: called when a listener shows or asks for something else.
+    package init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot, changed: @escaping () -> Void) {
+        noteChange = changed
         self.loop = loop
         repeating = RepeatingTimer(on: loop, every: ListenerWatch.pause)
         self.snapshot = snapshot
@@ -118,6 +121,7 @@ package final class ListenerWatch {
             do throws(ProvisioningFault) {
                 tls.replace(by: try readContext(settings, key: "listen.tls"))
                 complaints[settings] = nil
+                noteChange()
                 Diagnostics.info("the certificate of a listener, \(settings.certificateFile), was read again")
             } catch {
                 guard complaints.updateValue("\(error)", forKey: settings) != "\(error)" else { continue }

@@ -61,17 +61,56 @@ package struct CertificateNames: Sendable, Equatable {
     package var dnsNames: [String] = []
     package var mailboxes: [String] = []
     package var uris: [String] = []
+    /// When the certificate expires, in seconds since 1970.
+    package var notAfter = Int64.max
 
     package init() {}
 }
 
+/// A certificate that a client has shown, with those that it has sent along.
+package final class ShownCertificate: Sendable {
+    fileprivate let certificate: Certificate
+    fileprivate let chain: CertificateStack
+
+    fileprivate init(_ certificate: Certificate, _ chain: CertificateStack) {
+        self.certificate = certificate
+        self.chain = chain
+    }
+
+    package var names: CertificateNames { certificate.names }
+}
+
 extension TLSServerSession {
-    /// The names of the certificate that the client has shown, and that was accepted. Nil without one.
-    package var clientNames: CertificateNames? {
+    /// The certificate that the client has shown, and that was accepted. Nil without one.
+    package var clientCertificate: ShownCertificate? {
         guard let raw = unsafe SSL_get1_peer_certificate(session) else { return nil }
         let certificate = unsafe Certificate(adopting: raw)
         guard unsafe SSL_get_verify_result(session) == X509_V_OK else { return nil }
-        return certificate.names
+        var along: [Certificate] = []
+        // A session that is resumed with a ticket has none of them.
+        if let sent = unsafe SSL_get_peer_cert_chain(session) {
+            for index in 0..<(unsafe OPENSSL_sk_num(sent)) {
+                guard let one = unsafe OPENSSL_sk_value(sent, index) else { continue }
+                let raw = OpaquePointer(one)
+                if unsafe X509_up_ref(raw) == 1 { along.append(unsafe Certificate(adopting: raw)) }
+            }
+        }
+        return ShownCertificate(certificate, CertificateStack(along))
+    }
+}
+
+extension TLSServerContext {
+    /// Whether a client could log in with the certificate now: its authority is still trusted, and it has neither expired nor been revoked.
+    package func accepts(_ shown: ShownCertificate) -> Bool {
+        defer { ErrorQueue.clear() }
+        guard let store = unsafe SSL_CTX_get_cert_store(raw), let check = unsafe X509_STORE_CTX_new() else {
+            return false
+        }
+        defer { unsafe X509_STORE_CTX_free(check) }
+        guard unsafe X509_STORE_CTX_init(check, store, shown.certificate.raw, shown.chain.raw) == 1,
+            unsafe X509_STORE_CTX_set_default(check, "ssl_client") == 1
+        else { return false }
+        return unsafe X509_verify_cert(check) == 1
     }
 }
 
@@ -80,6 +119,7 @@ extension Certificate {
         var result = CertificateNames()
         result.subject = subject
         result.commonName = commonName
+        result.notAfter = notAfter
         guard let names = unsafe X509_get_ext_d2i(raw, NID_subject_alt_name, nil, nil) else { return result }
         defer { unsafe clarder_free_general_names(names) }
         var kind: CInt = 0

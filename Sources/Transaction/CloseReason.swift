@@ -37,6 +37,7 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case protocolNotOpened
     case certificateRefused
     case handshakeFailed
+    case identityEnded
     // Caused by the answer
     case endOfBody
     case answerIncomplete
@@ -110,6 +111,8 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
             "In a tunnel to a host of `intercept.hosts` the client did not accept Larder's certificate: it does not trust its authority."
         case .handshakeFailed:
             "In a tunnel to a host of `intercept.hosts` the TLS handshake with the client failed or took too long."
+        case .identityEnded:
+            "The log-in with which Larder had opened a tunnel, or the certificate of the client, holds no more: it has expired, or its user, token or entry was removed or changed. In the tunnel the request got 403."
         case .endOfBody: "Only the end of the connection tells an HTTP/1.0 client where its answer ends."
         case .answerIncomplete:
             "The answer broke off and could not be completed; the client learns it by the end of the connection."

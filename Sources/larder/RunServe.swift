@@ -171,7 +171,13 @@ private final class Control {
 
     func run() {
         administered.startSampling(on: loop)
-        let listeners = ListenerWatch(on: loop) { [proxy] in proxy.snapshot }
+        let listeners = ListenerWatch(on: loop) {
+            [proxy] in
+            proxy.snapshot
+        } changed: {
+            [proxy] in
+            proxy.noteListenersChanged()
+        }
         listeners.start()
         let peers = proxy.shared.peerTerms.map { PeerWatch(on: loop, $0) }
         peers?.start()

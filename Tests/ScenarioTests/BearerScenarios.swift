@@ -35,7 +35,7 @@ struct BearerScenarios {
     }
 
     /// Both kinds of tokens, and rules for ann and ci.
-    private static func tokens(_ configuration: inout Configuration, _ files: Scenario.Files) throws {
+    static func tokens(_ configuration: inout Configuration, _ files: Scenario.Files) throws {
         let line = TokenFile.line(.init(name: "ci"), digest: Digest.sha256(token.utf8))
         configuration.access.authentication.bearer.tokensFile = try files.write("tokens", line)
         configuration.access.authentication.bearer.keys = .file(try files.write("keys", keySet))

@@ -2,6 +2,7 @@ import Access
 import Foundation
 import Limiting
 import Message
+import Passwords
 import ProgramUnderTest
 import Rules
 @testable import Server
@@ -88,6 +89,7 @@ extension CloseReason {
             .inTunnel { wire in try Ending.secure(wire, name: "h.test", trusting: MadeAuthority.stranger) }
         // A record of a handshake that is not the one that has to follow.
         case .handshakeFailed: .handshakeFailed
+        case .identityEnded: .identityEnded
         case .endOfBody: .endOfBody
         case .answerIncomplete: .answerIncomplete
         case .answerDamaged: .answerDamaged
@@ -309,6 +311,29 @@ extension Ending {
         try wire.write([0x16, 3, 1, 0, UInt8(hello.count + 4), 1, 0, 0, UInt8(hello.count)] + hello)
         #expect(try wire.read().prefix(5) == [0x15, 3, 3, 0, 2])
     }
+
+    /// The user of a CONNECT is removed, and a request follows in the opened tunnel.
+    fileprivate static let identityEnded = Ending(
+        configure: { configuration, files in
+            try files.intercept("h.test", in: &configuration)
+            let line = "ann:\(try hash(password: Array("secret".utf8)))\n"
+            configuration.access.authentication.basic.usersFile = try files.write("users", line)
+            configuration.workers = .count(1)
+        },
+        play: { s in
+            let credentials = Data("ann:secret".utf8).base64EncodedString()
+            let client = try s.tunnel(to: "h.test:80", "Proxy-Authorization: Basic \(credentials)")
+            try client.askInside("GET", "/a", host: "h.test:80", "Cache-Control: only-if-cached")
+            #expect(try client.response().status == 504)
+            let shelf = s.proxy.snapshot.authentication
+            s.proxy.adopt(AuthenticationMaterial(), for: shelf)
+            try s.eventually("the user is not known any more") {
+                try client.askInside("GET", "/a", host: "h.test:80", "Cache-Control: only-if-cached")
+                return try client.response().status == 403
+            }
+            client.wire.finishWriting()
+            return client
+        })
 
     /// A client of HTTP/1.0 cannot read chunks.
     fileprivate static let endOfBody = Ending { s in

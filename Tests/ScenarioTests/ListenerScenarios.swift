@@ -192,6 +192,35 @@ struct ClientIdentityScenarios {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a certificate is verified again when the listener reads its authorities again`(isStillTrusted: Bool) throws {
+        try scenario { configuration, files in
+            try Self.configure(&configuration, files, .required)
+        } _: { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "a")
+            let (client, tunnel) = (try Self.client(s), try Self.client(s))
+            for _ in 0..<3 { #expect(try client.get("/a").text == "a") }
+            try tunnel.ask("CONNECT", s.origin.authority)
+            #expect(try tunnel.response(to: "CONNECT").status == 200)
+            let authority = isStillTrusted ? try clientAuthority.get() : try MadeCertificate(for: "DNS:stranger.test")
+            let own = try made.get()
+            let context = try TLSServerContext(
+                certificates: Array(own.certificate.utf8), privateKey: Array(own.key.utf8),
+                clients: ClientVerification(
+                    authorities: Array(authority.certificate.utf8), revocations: nil, isRequired: true))
+            try #require(s.proxy.snapshot.listenerTLS.values.first).replace(by: context)
+            s.proxy.noteListenersChanged()
+            guard !isStillTrusted else {
+                for _ in 0..<3 { #expect(try client.get("/a").text == "a") }
+                return
+            }
+            try tunnel.expectClosed()
+            #expect(try client.get("/a").status == 403)
+            try client.expectClosed()
+            try s.eventually("the reason is counted") { try s.stat(.closes, "identity-ended") == 1 }
+        }
+    }
+
     @Test(arguments: ["GET", "CONNECT", "SOCKS"])
     func `a certificate that nobody knows proves nothing, whatever the request is`(_ way: String) throws {
         try scenario { configuration, files in

@@ -168,7 +168,7 @@ extension ClientConnection {
         var proof: ProvenCredentials?
         var logIn: DigestLogIn?
         if shortWay?.logIn != nil { shortWay = nil }
-        if context.identity == nil, snapshot.requiresIdentity || request.identity != nil {
+        if context.proof == nil, snapshot.requiresIdentity || request.identity != nil {
             guard let identity = request.identity,
                 worker.credentials.wait(of: context.peer, as: identity.name, now: worker.uptime) == nil
             else { return }
@@ -302,13 +302,17 @@ extension ClientConnection {
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
         let destination = unsafe worker.destinations.destination(
             bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
+        let standing = context.proof?.standing(on: worker)
+        var identity: Identity?
+        if case .holds(let proven)? = standing { identity = proven }
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
             keyBytes: uri, key: key, client: context.peer,
-            identity: context.identity
+            identity: identity
                 ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             listener: context.listener, destination: destination, zone: worker.zones[0],
             handling: snapshot.defaultHandling)
+        if let standing { request.take(context.proof, standing) }
         request.readsDetails = snapshot.access.looksAtDetails
         if let serverName = context.serverName { request.serverName = serverName }
         if context.listener?.isForPeers == true { request.readPeer(worker.shared.fleet?.peers) }

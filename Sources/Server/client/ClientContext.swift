@@ -20,13 +20,15 @@ struct ClientContext {
     private let particulars: Particulars?
 
     private final class Particulars {
-        let identity: Identity?
+        let proof: ConnectionProof?
         let fixedOrigin: FixedOrigin?
         let serverName: ServerName?
         let program: ProgramLink?
 
-        init(_ identity: Identity?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?) {
-            self.identity = identity
+        init(
+            _ proof: ConnectionProof?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?
+        ) {
+            self.proof = proof
             self.fixedOrigin = fixedOrigin
             self.serverName = serverName
             self.program = program
@@ -34,7 +36,7 @@ struct ClientContext {
     }
 
     init(
-        peer: IPAddress?, isAdmitted: Bool, identity: Identity? = nil, listener: ListenerTerms?,
+        peer: IPAddress?, isAdmitted: Bool, proof: ConnectionProof? = nil, listener: ListenerTerms?,
         isSecured: Bool = false, isSocks: Bool = false, fixedOrigin: FixedOrigin? = nil, serverName: ServerName? = nil,
         program: ProgramLink? = nil
     ) {
@@ -44,13 +46,13 @@ struct ClientContext {
         self.isSecured = isSecured
         self.isSocks = isSocks
         self.listener = listener
-        let isParticular = identity != nil || fixedOrigin != nil || serverName != nil || program != nil
-        particulars = isParticular ? Particulars(identity, fixedOrigin, serverName, program) : nil
+        let isParticular = proof != nil || fixedOrigin != nil || serverName != nil || program != nil
+        particulars = isParticular ? Particulars(proof, fixedOrigin, serverName, program) : nil
     }
 
     /// Who the client proved to be for the whole connection: with its certificate, with SOCKS, or, in an opened tunnel, with the CONNECT. Nil
     /// if each request carries its own credentials.
-    var identity: Identity? { particulars?.identity }
+    var proof: ConnectionProof? { particulars?.proof }
     /// The origin to which requests in origin-form go. Set in an opened tunnel to that origin, nil otherwise.
     var fixedOrigin: FixedOrigin? { particulars?.fixedOrigin }
     /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.

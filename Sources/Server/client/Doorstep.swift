@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import EventLoop
 import Forwarding
 import Framing
@@ -37,7 +38,9 @@ final class Doorstep: TimedObject {
     private var id = ConnectionID(slot: .max, generation: 0)
     private var peer: IPAddress?
     private var isAdmitted: Bool
-    private var identity: Identity?
+    private var proof: ConnectionProof?
+    /// What verified the certificate of the client.
+    private var handshakeContext: TLSServerContext?
     private var stage: Stage
     private var dialogue = SocksServerDialogue(password: .required)
     private var transport: Transport?
@@ -156,7 +159,7 @@ final class Doorstep: TimedObject {
             stage = .header
             readHeader()
         case .socks5:
-            let reads = snapshot.readsCredentials && identity == nil && isAdmitted
+            let reads = snapshot.readsCredentials && proof == nil && isAdmitted
             dialogue = SocksServerDialogue(
                 password: !reads ? .ignored : snapshot.requiresIdentity ? .required : .optional)
             stage = .dialogue
@@ -219,6 +222,7 @@ final class Doorstep: TimedObject {
         } catch {
             return close(.proxyHandshakeFailed, isRefused: true)
         }
+        handshakeContext = context
         isSecured = true
         assignEvents()
         continueHandshake()
@@ -246,7 +250,9 @@ final class Doorstep: TimedObject {
         if transport?.isResumed == true { worker.counters.add(.proxyHandshakesResumed) }
         stage = .looking(.insideTLS)
         if !listener.isForPeers {
-            identity = transport?.clientNames.flatMap { snapshot.identity(of: ClientCertificate($0)) }
+            if let shown = transport?.clientCertificate, let tls = listener.tls, let context = handshakeContext {
+                proof = ConnectionProof(shown, to: tls, accepted: context, on: worker)
+            }
         }
         readEvent.add()
         if case .wouldBlock = transport?.flush() { writeEvent.add() }
@@ -284,22 +290,22 @@ final class Doorstep: TimedObject {
     }
 
     private func check(_ user: [UInt8], _ password: [UInt8]) {
+        let basis = ConnectionProof.Basis(worker)
+        let credentials = Authentication.basicCredentials(user, password)
         let result = Authentication.check(
             user: user, password: password, client: peer, worker: worker, snapshot: snapshot
-        ) { [weak self] in self?.checked($0) }
-        checked(result)
+        ) { [weak self] in self?.checked($0, credentials, basis) }
+        checked(result, credentials, basis)
     }
 
-    private func checked(_ result: Authentication.Result) {
+    private func checked(_ result: Authentication.Result, _ credentials: Secret, _ basis: ConnectionProof.Basis) {
         guard case .checking = stage else { return }
         let step: SocksServerDialogue.Step
         switch result {
         case .waiting: return
         case .known(let identity, _):
             // It holds for one tunnel, which is all that the connection can carry.
-            self.identity = Identity(
-                name: identity.name, scheme: identity.scheme, groups: identity.groups, expiry: identity.expiry,
-                scope: .connection)
+            proof = ConnectionProof(identity, by: credentials, on: basis)
             step = dialogue.checked(isRight: true)
         case .refused(let refusal):
             worker.counters.refusals.add(Int(refusal.rawValue), 1)
@@ -336,7 +342,7 @@ final class Doorstep: TimedObject {
 
     private func context(isSocks: Bool) -> ClientContext {
         ClientContext(
-            peer: peer, isAdmitted: isAdmitted, identity: identity, listener: listener, isSecured: isSecured,
+            peer: peer, isAdmitted: isAdmitted, proof: proof, listener: listener, isSecured: isSecured,
             isSocks: isSocks)
     }
 
@@ -385,12 +391,4 @@ final class Doorstep: TimedObject {
 
 private func arrival(_ context: UnsafeMutableRawPointer?) -> Doorstep {
     unsafe Unmanaged<Doorstep>.fromOpaque(context!).takeUnretainedValue()
-}
-
-extension ClientCertificate {
-    fileprivate init(_ names: CertificateNames) {
-        self.init(
-            subject: names.subject, commonName: names.commonName, dnsNames: names.dnsNames,
-            mailboxes: names.mailboxes, uris: names.uris)
-    }
 }

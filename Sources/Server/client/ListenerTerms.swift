@@ -40,7 +40,8 @@ final class ListenerTerms: Sendable {
     }
 }
 
-/// What a listener shows to clients that speak TLS. It is replaced when its files change; connections that exist go on.
+/// What a listener shows to clients that speak TLS. It is replaced when its files change; connections that exist go on, and
+/// whoever has an identity by its certificate is verified again (`ConnectionProof`).
 package final class ListenerTLS: Sendable {
     private let present: Locked<TLSServerContext>
 

@@ -42,6 +42,11 @@ enum Authentication {
         return body.wholeContent.map { .content($0) } ?? .unknown
     }
 
+    /// A user and a password as Basic has them in its field (RFC 7617 §2).
+    static func basicCredentials(_ user: [UInt8], _ password: [UInt8]) -> Secret {
+        Secret(Array("Basic ".utf8) + encodeBase64(user + [UInt8(ascii: ":")] + password))
+    }
+
     /// Checks the user and the password of a client that speaks SOCKS (RFC 1929), as those of Basic are.
     ///
     /// - Parameter done: as above.
@@ -57,8 +62,26 @@ enum Authentication {
             return .refused(.authenticationRequired)
         }
         let attempt = AuthenticationAttempt(
-            credentials: Array("Basic ".utf8) + encodeBase64(user + [UInt8(ascii: ":")] + password),
+            credentials: basicCredentials(user, password).bytes,
             method: Array("CONNECT".utf8), target: [], client: client, now: worker.uptime, wallTime: worker.wallTime)
+        let conversation = Conversation(
+            request: nil, client: nil, worker: worker, snapshot: snapshot, authenticator: authenticator,
+            attempt: attempt, done)
+        return conversation.carryOut(
+            worker.noticingWaits { authenticator.examine(attempt, &worker.credentials) })
+    }
+
+    /// Checks once more what a client has sent with its CONNECT, or with SOCKS.
+    ///
+    /// - Parameter done: as above.
+    static func check(
+        again credentials: Secret, client: IPAddress?, worker: Worker, _ done: @escaping (Result) -> Void
+    ) -> Result {
+        let snapshot = worker.snapshot
+        guard let authenticator = snapshot.authenticator else { return .refused(.authenticationRequired) }
+        let attempt = AuthenticationAttempt(
+            credentials: credentials.bytes, method: Array("CONNECT".utf8), target: [], client: client,
+            now: worker.uptime, wallTime: worker.wallTime)
         let conversation = Conversation(
             request: nil, client: nil, worker: worker, snapshot: snapshot, authenticator: authenticator,
             attempt: attempt, done)
@@ -69,7 +92,7 @@ enum Authentication {
     /// The authentication of one request. A helper thread holds a reference while it answers a question, but reads nothing of it: every
     /// property is used on the worker's thread only. That is why the class is `@unchecked Sendable`.
     private final class Conversation: @unchecked Sendable {
-        /// Nil for a client that speaks SOCKS.
+        /// Nil for a client that speaks SOCKS, and where credentials are checked once more.
         private let request: OwnedRequest?
         /// Nil for a client that speaks SOCKS, which has no token.
         private let client: ConnectionID?

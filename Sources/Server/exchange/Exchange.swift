@@ -1,5 +1,6 @@
 import Access
 import Caching
+import Credentials
 import EventLoop
 import Forwarding
 import Framing
@@ -91,6 +92,8 @@ final class Exchange: FetchListener {
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// What was in force before the client was examined, where its identity is kept for longer than the request.
+    private var proofBasis: ConnectionProof.Basis?
     /// The limit that the request has met, if that is why it is refused.
     var excess: LimitExcess?
     /// Content of the request, as far as it has been taken. Counted where a limit concerns the request.
@@ -147,11 +150,25 @@ final class Exchange: FetchListener {
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
         guard worker.shared.overload.state != .overloaded else { return refuse(.overloaded) }
+        guard settleProof() else { return }
         if snapshot.isCertificateRequired, request.identity == nil, stream.program == nil {
             note(Denial(reason: .client, text: "the client has shown no certificate that this proxy knows"))
             return refuse(.accessDenied)
         }
         begin()
+    }
+
+    /// Looks at what proves the identity of the connection. Returns false if it has ended, and the request is refused.
+    ///
+    /// Outside of tunnels the client can prove itself in another way: a 407 says how, or it shows another certificate with its next connection.
+    private func settleProof() -> Bool {
+        guard request.hasLostProof else { return true }
+        request.connectionProof = nil
+        stream.closeAfterwards(.identityEnded)
+        guard stream.isInTunnel else { return true }
+        note(Denial.ofEndedProof)
+        refuse(.accessDenied)
+        return false
     }
 
     /// Answers what is for Larder itself. About everything else the machine decides.
@@ -213,15 +230,32 @@ final class Exchange: FetchListener {
             stream.uploadSoon()
             return nil
         }
-        let result = Authentication.check(
-            request, of: stream, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
+        if request.provesAgain != nil || request.method == .connect || request.isUpgrade {
+            proofBasis = ConnectionProof.Basis(worker)
+        }
+        let result =
+            if let credentials = request.provesAgain {
+                Authentication.check(
+                    again: credentials, client: request.client, worker: worker, { [weak self] in self?.identified($0) })
+            } else {
+                Authentication.check(
+                    request, of: stream, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
+            }
+        guard case .waiting = result else { return take(result) }
+        waiting = .identity
+        return nil
+    }
+
+    private func take(_ result: Authentication.Result) -> RequestMachine.Action {
         switch result {
-        case .waiting:
-            waiting = .identity
-            return nil
+        case .waiting: preconditionFailure("there is nothing to take yet")
         case .known(let identity, let reply):
             setIdentity(identity, reply)
             return machine.on(.identified)
+        case .refused(.authenticationRequired) where request.provesAgain != nil && stream.isInTunnel:
+            stream.closeAfterwards(.identityEnded)
+            note(Denial.ofEndedProof)
+            return machine.on(.refused(.accessDenied))
         case .refused(let refusal): return machine.on(.refused(refusal))
         }
     }
@@ -252,20 +286,23 @@ final class Exchange: FetchListener {
 
     private func identified(_ result: Authentication.Result) {
         guard case .identity = waiting else { return }
+        if case .waiting = result { return }
         waiting = .nothing
-        switch result {
-        case .waiting: return
-        case .known(let identity, let reply):
-            setIdentity(identity, reply)
-            feed(.identified)
-        case .refused(let refusal): feed(.refused(refusal))
-        }
+        perform(take(result))
     }
 
     private func setIdentity(_ identity: Identity, _ reply: AuthenticationReply?) {
         precondition(
             lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
+        if let basis = proofBasis {
+            if let proof = request.connectionProof {
+                proof.renew(identity, on: basis)
+            } else if identity.scheme != .certificate {
+                request.connectionProof = ConnectionProof(
+                    identity, by: request.fields.first(.proxyAuthorization).map { Secret($0) }, on: basis)
+            }
+        }
         stream.authenticationReply = reply
         guard snapshot.cacheRulesDependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime)
@@ -633,4 +670,11 @@ final class Exchange: FetchListener {
         case .tunnel(let opener): opener.cancel()
         }
     }
+}
+
+extension Denial {
+    /// A 407 inside a tunnel would come from the origin.
+    fileprivate static let ofEndedProof = Denial(
+        reason: .notAuthenticated, text: "the log-in with which this tunnel was opened has ended: open the tunnel again"
+    )
 }

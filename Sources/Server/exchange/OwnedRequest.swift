@@ -42,6 +42,12 @@ final class OwnedRequest: ReceivedRequest {
     /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
     /// authentication is configured.
     var identity: Identity?
+    /// What proves the identity of the client's connection, or of the tunnel that this request opens. Nil if nothing does.
+    var connectionProof: ConnectionProof?
+    /// The credentials of the connection, if they have to be examined once more.
+    private(set) var provesAgain: Secret?
+    /// The client of the connection is no longer who it proved to be.
+    private(set) var hasLostProof = false
     /// What the 407 to this request asks for, where that is not what it asks of everybody.
     var challenges: [[UInt8]]?
     /// Which types and sizes are compressed. Nil if nothing is compressed for this request.
@@ -101,6 +107,27 @@ final class OwnedRequest: ReceivedRequest {
         self.listener = listener
         self.destination = destination
         super.init(bytes: bytes, head: head, options: options, bodyLength: bodyLength)
+    }
+
+    /// Takes what proves the identity of the client's connection.
+    func take(_ proof: ConnectionProof?, _ standing: KeptProof.Standing) {
+        connectionProof = proof
+        switch standing {
+        case .holds: break
+        case .unknown(let credentials): provesAgain = credentials
+        case .ended: hasLostProof = true
+        }
+    }
+
+    /// What proves who uses the tunnel that this request opens. Nil if nobody had to prove anything.
+    func provenTunnel(on worker: Worker) -> ConnectionProof? {
+        if let connectionProof { return connectionProof }
+        // A log-in of the connection (Negotiate) sends no credentials with this request.
+        guard let identity, identity.scheme != .certificate, peer == nil else { return nil }
+        let proof = ConnectionProof(
+            identity, by: fields.first(.proxyAuthorization).map { Secret($0) }, on: ConnectionProof.Basis(worker))
+        connectionProof = proof
+        return proof
     }
 
     /// Whether the request may be sent again after its connection turned out to be dead: its method is idempotent (RFC 9110 §9.2.2)
@@ -376,7 +403,7 @@ final class OwnedRequest: ReceivedRequest {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
             needsIdentity: identity == nil && peer == nil
-                && (snapshot.asksForCredentials
+                && (provesAgain != nil || snapshot.asksForCredentials
                     || (snapshot.readsCredentials && head.fields.present.contains(.proxyAuthorization))),
             asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,

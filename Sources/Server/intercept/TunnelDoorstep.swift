@@ -390,7 +390,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         end()
         guard let transport = transport.take() else { preconditionFailure("an open tunnel has its transport") }
         let context = ClientContext(
-            peer: request.client, isAdmitted: true, identity: request.identity, listener: request.listener,
+            peer: request.client, isAdmitted: true, proof: request.provenTunnel(on: worker), listener: request.listener,
             isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
                 scheme: scheme, host: target.host.uriText, port: request.head.target.port),

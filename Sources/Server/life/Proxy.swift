@@ -319,6 +319,11 @@ package final class Proxy: Sendable {
         for worker in workers { worker.inbox.post { worker.worker.value.forgetProofs() } }
     }
 
+    /// Takes note that listeners have read the authorities of clients again, and their revocation lists.
+    package func noteListenersChanged() {
+        for worker in state.withLock({ $0.workers }) { worker.inbox.post { worker.worker.value.forgetProofs() } }
+    }
+
     /// Stops accepting connections, and lets present requests end.
     package func drain() {
         for worker in beginDrain() { worker.inbox.post { worker.worker.value.drain() } }

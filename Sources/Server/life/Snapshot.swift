@@ -85,13 +85,6 @@ package final class Snapshot: Sendable {
     /// Clients have to prove who they are, and can do so with a certificate alone.
     let isCertificateRequired: Bool
 
-    /// Who the owner of a certificate is. Nil if nobody knows.
-    func identity(of certificate: ClientCertificate) -> Identity? {
-        configuration.access.authentication.certificates.identity(of: certificate).map {
-            Identity(name: $0.name, scheme: .certificate, groups: $0.groups, scope: .connection)
-        }
-    }
-
     /// Whether the configuration, or the environment that it refers to, names a next proxy there, by this host or by this address.
     func isNextProxy(_ host: DestinationHost, _ address: IPAddress, port: UInt16) -> Bool {
         guard hasRoutes else { return false }

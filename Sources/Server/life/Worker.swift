@@ -64,6 +64,8 @@ import Synchronization
     let records = RecordBuffer()
     let fetches = Slab<Fetch>()
     let tunnels = Slab<Tunnel>()
+    /// Grows when what proves who a client is may have changed: settings, files, keys.
+    private(set) var proofsNumber: UInt64 = 0
     private var closedClients: [ClientConnection] = []
     private var endedDoorsteps: [TunnelDoorstep] = []
     private var endedArrivals: [Doorstep] = []
@@ -222,7 +224,8 @@ import Synchronization
     func accept(_ transport: consuming Transport, of program: ProgramLink) {
         guard let place = takePlace() else { return }
         let context = ClientContext(
-            peer: nil, isAdmitted: true, identity: program.identity, listener: nil, program: program)
+            peer: nil, isAdmitted: true, proof: program.identity.map { ConnectionProof(given: $0) }, listener: nil,
+            program: program)
         accept(transport, context, place)
     }
 
@@ -335,6 +338,7 @@ import Synchronization
         }
         // A token was verified with a key that the file may not have any more.
         credentials.tokens.forgetAll()
+        proofsNumber += 1
         self.snapshot = snapshot
         self.zones = zones
         copySettings(of: snapshot)
@@ -364,6 +368,12 @@ import Synchronization
     func forgetProofs() {
         closeShortWays()
         credentials.tokens.forgetAll()
+        proofsNumber += 1
+    }
+
+    /// Ends the tunnels of those who are no longer who they proved to be.
+    private func reviewTunnels() {
+        for tunnel in tunnels.occupants { tunnel.reviewProof(on: self) }
     }
 
     /// No request is allowed any more because one before it was.
@@ -439,6 +449,7 @@ import Synchronization
             shared.overload.look(memoryMax: snapshot.configuration.memoryMax)
         }
         shedIdle()
+        reviewTunnels()
         tendLearning()
         guard let ticker, !isDraining else { return }
         timers.schedule(ticker, after: .seconds(1))

@@ -35,13 +35,13 @@ enum TunnelOpener {
         let brake = worker.brake(forTunnelOf: request, limits)
         let toOrigin = client.unread
         let toClient = greeting + early
-        let tunnel = Tunnel(request, startedAt: worker.loop.now)
+        let tunnel = Tunnel(request, request.provenTunnel(on: worker), startedAt: worker.loop.now)
         let snapshot = worker.snapshot
         if worker.learner != nil { worker.observe(account, request, snapshot) }
         let id = worker.tunnels.insert(tunnel)
         let meter = limits.map { TunnelMeter($0, worker) }
         let ended = { [unowned worker] in
-            guard let tunnel = worker.tunnels.remove(id)?.relay else { return }
+            guard let entry = worker.tunnels.remove(id), let tunnel = entry.relay else { return }
             worker.counters.add(.tunnelsClosed)
             // This closure holds the places until here.
             _ = (place, connection)
@@ -54,6 +54,10 @@ enum TunnelOpener {
             worker.observeEnd(ofTunnelOf: request, snapshot, toOrigin: toOrigin, toClient: toClient)
             meter?.stop(tunnel)
             if meter?.isCut == true { account.refusal = .budgetSpent }
+            if entry.hasLostProof {
+                account.isBroken = true
+                account.closeReason = .identityEnded
+            }
             if worker.log.isOn { worker.log.append(account, request: request) }
             worker.stopIfDrained()
         }
@@ -83,10 +87,24 @@ final class Tunnel {
     let request: OwnedRequest
     let startedAt: MonotonicTime
     fileprivate(set) var relay: (any Relay)!
+    /// Who uses the tunnel. Nil: nobody had to prove anything.
+    private let proof: ConnectionProof?
+    /// It was closed because its client is no longer who it proved to be.
+    private(set) var hasLostProof = false
 
-    init(_ request: OwnedRequest, startedAt: MonotonicTime) {
+    init(_ request: OwnedRequest, _ proof: ConnectionProof?, startedAt: MonotonicTime) {
         self.request = request
+        self.proof = proof
         self.startedAt = startedAt
+    }
+
+    /// Closes the tunnel if its client is no longer who it proved to be.
+    func reviewProof(on worker: Worker) {
+        proof?.review(on: worker, of: request.client) { [weak self] in
+            guard let self, !hasLostProof else { return }
+            hasLostProof = true
+            relay.cancel()
+        }
     }
 
     func report(_ id: TransferID, now: MonotonicTime) -> TransferReport {

@@ -88,12 +88,12 @@ package struct Transport: ~Copyable {
         channel = .opened(OpenedChannel(session, over: socket))
     }
 
-    /// The names in the certificate of a client. Nil if it has shown none.
-    var clientNames: CertificateNames? {
+    /// The certificate of a client. Nil if it has shown none.
+    var clientCertificate: ShownCertificate? {
         switch channel {
         case .plain: nil
         case .secured: nil
-        case .opened(let opened): opened.session.clientNames
+        case .opened(let opened): opened.session.clientCertificate
         }
     }
 

@@ -105,4 +105,25 @@ struct EndedIdentityScenarios {
             #expect(lines.contains { $0.contains("\"close\":\"identity-ended\"") }, "\(lines)")
         }
     }
+
+    @Test func `a tunnel of SOCKS ends with the user who asked for it`() throws {
+        try scenario(Self.logIns) { s in
+            let client = try s.client()
+            try client.wire.write([5, 1, 2])
+            #expect(try client.reader.bytes(2) == [5, 2])
+            try client.wire.write([1, 3] + Array("ann".utf8) + [6] + Array("secret".utf8))
+            #expect(try client.reader.bytes(2) == [1, 0])
+            try client.wire.write(
+                [5, 1, 0, 1, 127, 0, 0, 1, UInt8(s.origin.port >> 8), UInt8(s.origin.port & 255)])
+            #expect(try client.reader.bytes(10).prefix(2) == [5, 0])
+            s.origin.expects("GET /a").replies(200, body: "a")
+            try client.send("GET /a HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n")
+            #expect(try client.response().text == "a")
+            let shelf = s.proxy.snapshot.authentication
+            var material = shelf.material
+            material.users = HtpasswdFile()
+            s.proxy.adopt(material, for: shelf)
+            try client.expectClosed()
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Admin
 import Foundation
 import Server
 import Testing
@@ -121,6 +122,27 @@ struct OperationScenarios {
             #expect(lines.allSatisfy { !$0.contains("hush") && $0.contains("/a?token=***&x=1") })
             #expect(lines.first?.contains("\"outcome\":\"miss\"") == true)
             #expect(lines.last?.contains("\"outcome\":\"hit\"") == true)
+        }
+    }
+
+    @Test(arguments: [
+        "client_secret", "refresh_token", "id_token", "private_token", "job_token", "api-key", "access%5Ftoken",
+        "X-Amz-Signature", "PASSWORD", "user%5Bpassword%5D",
+    ])
+    func `log, explain and the listing of what is stored show no secret, however its name is spelt`(
+        _ name: String
+    ) throws {
+        try scenario { s in
+            s.origin.expects("GET /a?\(name)=hush&x=1").replies(200, "Cache-Control: max-age=60", body: "abc")
+            try s.client().get("/a?\(name)=hush&x=1")
+            let explained = try s.proxy.explain(ExplainQuestion(target: s.origin.url("/a?\(name)=hush&x=1")))
+            let nextPage = RunningProxy(proxy: s.proxy, version: "test").objects(Selection())
+            var listed = ""
+            while let page = nextPage() { listed += page.map(\.url).joined(separator: "\n") }
+            try s.expect(.accessLogLines, 1)
+            for shown in ["\(explained)", listed, try s.logLines().joined()] {
+                #expect(!shown.contains("hush") && shown.contains("/a?\(name)=***&x=1"), "\(shown)")
+            }
         }
     }
 }

@@ -185,6 +185,23 @@ struct ProxyDigestScenarios {
         }
     }
 
+    @Test func `a tunnel ends with the user of its CONNECT`() throws {
+        try withUsers { s in
+            var (client, other) = (try Client(s), try Client(s))
+            _ = try client.request("CONNECT", s.origin.authority, expect: 200)
+            _ = try other.request("CONNECT", s.origin.authority, expect: 200)
+            s.origin.expects("GET /a").replies(200, body: "a")
+            try client.wire.send("GET /a HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n")
+            #expect(try client.wire.response().text == "a")
+            let shelf = s.proxy.snapshot.authentication
+            var material = shelf.material
+            material.digestUsers = DigestFile()
+            s.proxy.adopt(material, for: shelf)
+            try client.wire.expectClosed()
+            try other.wire.expectClosed()
+        }
+    }
+
     @Test func `an interim head has no proof, and the final one has`() throws {
         try withUsers { s in
             s.origin.expects("GET /a").sends(

@@ -46,9 +46,15 @@ package enum ForwardedHead {
         let kept = trailers.dropping { line in
             guard line.name == .other else { return true }
             let name = trailers.name(of: line)
-            return isForProxies(name) || name.starts(with: "content-".utf8, by: { $0 | 0x20 == $1 }) && !isDigest(name)
+            return isForProxies(name) || isCredential(name)
+                || name.starts(with: "content-".utf8, by: { $0 | 0x20 == $1 }) && !isDigest(name)
         }
         return kept.lines.isEmpty ? nil : kept
+    }
+
+    /// Whether a client proves with the field who it is. `Signature` (RFC 9421 §4.2) covers the message, and may stand in trailers.
+    private static func isCredential(_ name: ArraySlice<UInt8>) -> Bool {
+        SecretName.kind(name) == .credential && !name.elementsEqual("signature".utf8, by: { $0 | 0x20 == $1 })
     }
 
     /// Whether the name is `Content-Digest` (RFC 9530), which is meant for trailers.

@@ -114,7 +114,8 @@ struct TrailerTests {
     static let rows: [(line: String, isForwarded: Bool)] = [
         ("X-Sum: 1", true), ("Content-Digest: x", true), ("Server-Timing: x", true), ("Content-Length: 1", false),
         ("content-foo: 1", false), ("Authorization: x", false), ("Set-Cookie: a=b", false), ("Proxy-X: 1", false),
-        ("ETag: \"a\"", false), ("Cache-Control: max-age=9", false),
+        ("ETag: \"a\"", false), ("Cache-Control: max-age=9", false), ("X-Api-Key: x", false),
+        ("Private-Token: x", false), ("Signature: x=:YQ==:", true),
     ]
     @Test(arguments: rows) func `trailers that could change how the message is understood are dropped`(
         _ row: (line: String, isForwarded: Bool)

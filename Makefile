@@ -70,8 +70,9 @@ release: packages ## build the release binary
 	$(RELEASE)
 	@echo "$(LARDER)"
 
+# The files that they name are on other machines.
 check-examples: release ## check conf/larder.yaml and every example configuration
-	@for file in conf/larder.yaml conf/examples/*.yaml; do "$(LARDER)" check --config "$$file" || exit 1; done
+	@for file in conf/larder.yaml conf/examples/*.yaml; do "$(LARDER)" check --elsewhere --config "$$file" || exit 1; done
 
 image-proof: release ## start the release binary in a bare Debian tree with the image's packages only (root)
 	docker/prove-runtime.sh "$(LARDER)"

@@ -83,7 +83,9 @@ package final class AuthenticationWatch {
 
     private func read(_ settings: AuthenticationSettings) -> AuthenticationMaterial? {
         do throws(ProvisioningFault) {
-            let material = try readAuthentication(settings, fetched: keys)
+            let material = try Preparation.throwing { [keys] preparation throws(ProvisioningFault) in
+                try readAuthentication(settings, fetched: keys, &preparation)
+            }
             complaint = nil
             return material
         } catch {

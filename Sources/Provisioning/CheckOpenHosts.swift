@@ -79,11 +79,11 @@ extension AccessRule {
 }
 
 extension ConfigurationReading {
-    /// Adds what is wrong with the hosts that access rules allow, or doubtful.
+    /// Adds what is wrong with the hosts that access rules allow, or doubtful. Files of rules count if they have been read.
     package mutating func checkOpenHosts() {
         guard let access = configuration?.access else { return }
         do throws(ProvisioningFault) {
             warnings += try OpenHosts(access).warnings.map { problem($0) }
-        } catch { reject(error) }
+        } catch { reject([error]) }
     }
 }

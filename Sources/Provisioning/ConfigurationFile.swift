@@ -38,78 +38,12 @@ package struct ConfigurationReading {
         warnings = []
     }
 
-    /// Reads the authority of `intercept.ca`, and adds what is wrong with it. That it does not exist on this machine is a warning.
-    package mutating func checkInterception() {
-        guard let configuration else { return }
-        do throws(ProvisioningFault) {
-            guard let interceptor = try readInterceptor(configuration.intercept) else { return }
-            warnings += remarks(on: interceptor).map { problem("intercept.ca", $0) }
-        } catch {
-            if error.isAuthorityMissing { return warnings.append(problem(error)) }
-            reject(error)
-        }
-    }
-
-    /// Reads the files of `access.authentication`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
-    package mutating func checkAuthentication() {
-        guard let configuration else { return }
-        let settings = configuration.access.authentication
-        // Without them no user of the directory could log in: they are needed where the configuration is checked, too.
-        for (key, path) in [
-            ("password_file", settings.directory.accountPasswordFile), ("ca_file", settings.directory.authorityFile),
-        ] {
-            guard let path, !fileExists(path) else { continue }
-            return reject(
-                ProvisioningFault(
-                    "access.authentication.directory.\(key)", FileError(path: path, code: ENOENT).text))
-        }
-        if let fault = faultOfKeytab(settings.negotiate) {
-            warnings.append(problem("access.authentication.negotiate.keytab", fault))
-        }
-        guard settings.files.allSatisfy(fileExists) else { return }
-        do throws(ProvisioningFault) {
-            try checkDirectoryAuthorities(configuration)
-            warnings += remarks(on: try readAuthentication(settings, fetched: nil), settings).map {
-                problem("access.authentication", $0)
-            }
-        } catch { reject(error) }
-    }
-
-    /// Reads the files of `fleet`, and adds what is wrong with them. If one is missing, the configuration is for another machine.
-    package mutating func checkFleet() {
-        guard let configuration else { return }
-        let fleet = configuration.fleet
-        let files = [fleet.secretFile, fleet.passwordFile, fleet.authorityFile].compactMap { $0 }
-        guard (files + (fleet.peer.tls?.files ?? [])).allSatisfy({ fileExists($0) }) else { return }
-        do throws(ProvisioningFault) { _ = try readFleet(configuration) } catch { reject(error) }
-    }
-
-    /// Reads the files that access rules name, and adds what is wrong with them.
-    package mutating func checkLists() {
-        guard let access = configuration?.access else { return }
-        do throws(ProvisioningFault) { configuration?.access = try readLists(access) } catch { reject(error) }
-    }
-
-    /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
-    package mutating func checkOriginTLS() {
-        guard let configuration else { return }
-        do throws(ProvisioningFault) {
-            warnings += try OriginTLSReading(configuration).remarks.map { problem($0) }
-        } catch { reject(error) }
-    }
-
-    /// Reads and fetches the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong
-    /// with them.
-    package mutating func checkRoutes(_ fetch: PACFetcher) {
-        guard let configuration else { return }
-        do throws(ProvisioningFault) { _ = try readProxyEnvironment(for: configuration.routes) } catch { reject(error) }
-        do throws(ProvisioningFault) {
-            warnings += try tryPACFiles(configuration, fetch).map { problem($0) }
-        } catch { reject(error) }
-    }
-
-    mutating func reject(_ fault: ProvisioningFault) {
-        errors.append(problem(fault))
+    /// Adds these faults as errors, in the order of their lines.
+    mutating func reject(_ faults: [ProvisioningFault]) {
+        guard !faults.isEmpty else { return }
+        errors = (errors + faults.map { problem($0) }).enumerated().sorted {
+            ($0.element.line, $0.offset) < ($1.element.line, $1.offset)
+        }.map(\.element)
         configuration = nil
     }
 
@@ -128,8 +62,10 @@ package struct ConfigurationReading {
 
     /// A problem with a setting that was found when it was used, with file and line if they are known.
     package func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
-        loaded?.problem(key, message, hint: hint)
-            ?? ConfigurationError(file: name, line: 0, key: key, message: message, hint: hint)
+        // The key of the only listener has no number, also where it stands in a list.
+        let places = key.hasPrefix("listen.") ? [key, "listen[1]\(key.dropFirst("listen".count))"] : [key]
+        let line = places.compactMap { loaded?.problem($0, message).line }.max() ?? 0
+        return ConfigurationError(file: name, line: line, key: key, message: message, hint: hint)
     }
 }
 

@@ -63,7 +63,9 @@ package func environmentVariable(_ name: String) -> String? {
 ///
 /// - Parameter key: the setting.
 func contents(of path: String, key: String) throws(ProvisioningFault) -> [UInt8] {
-    do throws(FileError) { return try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
+    do throws(FileError) { return try readFile(path) } catch {
+        throw ProvisioningFault(key, "\(path) cannot be read: \(systemErrorText(error.code))")
+    }
 }
 
 /// The first line of a file that a setting names, without its end.

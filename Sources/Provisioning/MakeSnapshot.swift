@@ -1,4 +1,6 @@
 import Access
+import Interception
+import Routing
 package import Server
 package import Settings
 import TLS
@@ -12,40 +14,92 @@ import TLS
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, access: ReadAccess? = nil, after earlier: Snapshot? = nil
 ) throws(ProvisioningFault) -> Snapshot {
-    var configuration = configuration
-    if let access {
-        configuration.access = access.settings
-    } else {
-        configuration.access = try ReadAccess(configuration.access, after: earlier?.configuration.access).settings
+    let (materials, remarks) = try Preparation.throwing { preparation throws(ProvisioningFault) in
+        let materials = try Materials(configuration, access: access, after: earlier, &preparation)
+        return (materials, preparation.remarks)
     }
-    let authentication = try readAuthentication(
-        configuration.access.authentication, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) })
-    try checkDirectoryAuthorities(configuration)
-    for remark in remarks(on: authentication, configuration.access.authentication) { Diagnostics.warning(remark) }
-    if let fault = faultOfKeytab(configuration.access.authentication.negotiate) {
-        Diagnostics.warning("access.authentication.negotiate.keytab: \(fault)")
-    }
-    let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
-    if let interceptor, interceptor !== earlier?.interceptor {
-        for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
+    for remark in remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
+    if let interceptor = materials.interceptor, interceptor !== earlier?.interceptor {
         let fingerprints = interceptor.authority.roots.map(\.fingerprint).joined(separator: ",")
         if !fingerprints.isEmpty {
             Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
         }
     }
-    let listenerTLS = try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:])
-    let secrets = try readSecrets(configuration.credentials)
-    let originTLS = try OriginTLSReading(configuration)
-    for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
-    let environment = try readProxyEnvironment(for: configuration.routes)
+    var configuration = configuration
+    configuration.access = materials.access
     let scripts = try pacFiles.scripts(for: configuration)
     do throws(TLSContextError) {
         return try Snapshot(
-            configuration: configuration, authentication: authentication, interceptor: interceptor,
-            pages: readPages(interceptor, configuration.pac),
-            secrets: secrets, listenerTLS: listenerTLS, originTLS: originTLS.materials, scripts: scripts,
-            environment: environment, after: earlier)
+            configuration: configuration, authentication: materials.authentication,
+            interceptor: materials.interceptor, pages: readPages(materials.interceptor, configuration.pac),
+            secrets: materials.secrets, listenerTLS: materials.listenerTLS, originTLS: materials.originTLS,
+            scripts: scripts, environment: materials.environment, after: earlier)
     } catch {
-        throw ProvisioningFault("tls", "\(error)")
+        throw ProvisioningFault(configuration.tls.caFile == nil ? "tls" : "tls.ca_file", "\(error)")
+    }
+}
+
+/// What a snapshot needs besides the configuration and PAC files. What a fault leaves without a value is empty.
+struct Materials {
+    var access: AccessSettings
+    var authentication = AuthenticationMaterial()
+    var interceptor: Interceptor?
+    var listenerTLS: [ListenerTLSSettings: ListenerTLS] = [:]
+    var secrets: SecretShelf
+    var originTLS: [TLSMaterial] = []
+    var environment = ProxyEnvironment()
+
+    /// Reads. Blocks.
+    init(
+        _ configuration: Configuration, access: ReadAccess?, after earlier: Snapshot?, _ preparation: inout Preparation
+    ) throws(ProvisioningFault) {
+        self.access =
+            if let access { access.settings } else {
+                try ReadAccess(configuration.access, after: earlier?.configuration.access, &preparation).settings
+            }
+        let settings = configuration.access.authentication
+        let faultCount = preparation.faults.count
+        authentication = try readAuthentication(
+            settings, fetched: earlier.flatMap { fetchedKeys(of: $0, for: configuration) }, &preparation)
+        try preparation.attempt { () throws(ProvisioningFault) in try checkDirectoryAuthorities(configuration) }
+        if preparation.faults.count == faultCount {
+            for remark in remarks(on: authentication, settings) {
+                preparation.remark(ProvisioningFault("access.authentication", remark))
+            }
+        }
+        if let fault = faultOfKeytab(settings.negotiate) {
+            preparation.remark(ProvisioningFault("access.authentication.negotiate.keytab", fault))
+        }
+        let interceptor = try preparation.attempt { () throws(ProvisioningFault) in
+            try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
+        }
+        if let interceptor = interceptor ?? nil {
+            self.interceptor = interceptor
+            if interceptor !== earlier?.interceptor {
+                for remark in remarks(on: interceptor) {
+                    preparation.remark(ProvisioningFault("intercept.ca", remark))
+                }
+            }
+        }
+        listenerTLS = try readListeners(configuration.listen, earlier: earlier?.listenerTLS ?? [:], &preparation)
+        secrets = try readSecrets(configuration.credentials, &preparation)
+        try preparation.attempt { () throws(ProvisioningFault) in try checkAuthorities(configuration.tls) }
+        originTLS = try readOriginTLS(configuration, &preparation)
+        environment =
+            try preparation.attempt { () throws(ProvisioningFault) in
+                try readProxyEnvironment(for: configuration.routes)
+            } ?? ProxyEnvironment()
+    }
+}
+
+/// Throws what is wrong with the authorities of `tls.ca_file`.
+private func checkAuthorities(_ settings: TLSSettings) throws(ProvisioningFault) {
+    guard let path = settings.caFile else { return }
+    let key = "tls.ca_file"
+    var options = TLSClientOptions()
+    options.authorities = .pem(try contents(of: path, key: key))
+    do throws(TLSContextError) { _ = try TLSClientContext(options) } catch {
+        guard case .authoritiesUnreadable(let reason) = error else { throw ProvisioningFault(key, "\(error)") }
+        throw ProvisioningFault(key, "\(path): \(reason)")
     }
 }

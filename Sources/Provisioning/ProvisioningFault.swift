@@ -7,14 +7,11 @@ package struct ProvisioningFault: Error, Equatable, CustomStringConvertible {
     package let message: String
     /// What to do about it. Nil if the message is sufficient.
     package let hint: String?
-    /// The certificate of `intercept.ca` does not exist on this machine.
-    package let isAuthorityMissing: Bool
 
-    package init(_ key: String, _ message: String, hint: String? = nil, isAuthorityMissing: Bool = false) {
+    package init(_ key: String, _ message: String, hint: String? = nil) {
         self.key = key
         self.message = message
         self.hint = hint
-        self.isAuthorityMissing = isAuthorityMissing
     }
 
     package var description: String { "\(key): \(message)" + (hint.map { "; \($0)" } ?? "") }

@@ -12,27 +12,33 @@ import Tokens
 ///
 /// - Parameter fetched: the keys of tokens that come from a URL. Nil: they are still to be fetched.
 func readAuthentication(
-    _ settings: AuthenticationSettings, fetched: JSONWebKeySet?
+    _ settings: AuthenticationSettings, fetched: JSONWebKeySet?, _ preparation: inout Preparation
 ) throws(ProvisioningFault) -> AuthenticationMaterial {
     var material = AuthenticationMaterial()
     if let path = settings.basic.usersFile {
-        material.users = try readUsers(
-            path, key: "access.authentication.basic.users", allowsWeak: settings.basic.weakHashes == .allow)
+        try preparation.attempt { () throws(ProvisioningFault) in
+            material.users = try readUsers(
+                path, key: "access.authentication.basic.users", allowsWeak: settings.basic.weakHashes == .allow)
+        }
     }
     if let path = settings.digest.usersFile {
-        material.digestUsers = try readDigestUsers(path, settings.digest, key: "access.authentication.digest.users")
+        try preparation.attempt { () throws(ProvisioningFault) in
+            material.digestUsers = try readDigestUsers(
+                path, settings.digest, key: "access.authentication.digest.users")
+        }
     }
     if let path = settings.groupsFile {
-        let (file, wrongLines) = GroupsFile.parse(try contents(of: path, key: "access.authentication.groups"))
-        if let line = wrongLines.first {
-            throw ProvisioningFault("access.authentication.groups", "\(path):line \(line): expected group: user user")
-        }
-        material.groups = file
+        try preparation.attempt { () throws(ProvisioningFault) in material.groups = try readGroups(path) }
     }
-    if let path = settings.bearer.tokensFile { material.tokens = try readTokens(path) }
-    material.directoryPassword = try readDirectoryPassword(settings.directory)
+    if let path = settings.bearer.tokensFile {
+        try preparation.attempt { () throws(ProvisioningFault) in material.tokens = try readTokens(path) }
+    }
+    try preparation.attempt { () throws(ProvisioningFault) in
+        material.directoryPassword = try readDirectoryPassword(settings.directory)
+    }
     switch settings.bearer.keys {
-    case .file(let path): material.tokenKeys = try readKeys(path)
+    case .file(let path):
+        try preparation.attempt { () throws(ProvisioningFault) in material.tokenKeys = try readKeys(path) }
     case .url: material.tokenKeys = fetched
     case nil: break
     }
@@ -94,6 +100,15 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
 private func readUsers(_ path: String, key: String, allowsWeak: Bool) throws(ProvisioningFault) -> HtpasswdFile {
     let (file, errors) = HtpasswdFile.parse(try contents(of: path, key: key), allowsWeak: allowsWeak)
     if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
+    return file
+}
+
+private func readGroups(_ path: String) throws(ProvisioningFault) -> GroupsFile {
+    let key = "access.authentication.groups"
+    let (file, wrongLines) = GroupsFile.parse(try contents(of: path, key: key))
+    if let line = wrongLines.first {
+        throw ProvisioningFault(key, "\(path):line \(line): expected group: user user")
+    }
     return file
 }
 

@@ -4,53 +4,95 @@ package import Server
 package import Settings
 import TLS
 
-/// Reads the files that `fleet` names. Nil if this Larder is alone.
+/// Reads the files that `fleet` names, and throws the first fault. Nil if this Larder is alone.
 package func readFleet(_ configuration: Configuration) throws(ProvisioningFault) -> FleetTerms? {
+    guard configuration.fleet.redis != nil, configuration.fleet.secretFile != nil else { return nil }
+    return try Preparation.throwing { preparation throws(ProvisioningFault) in
+        try readFleet(configuration, &preparation)
+    }
+}
+
+/// Reads the files that `fleet` names. Nil if this Larder is alone, or for a fault.
+func readFleet(
+    _ configuration: Configuration, _ preparation: inout Preparation
+) throws(ProvisioningFault) -> FleetTerms? {
     let fleet = configuration.fleet
     guard let url = fleet.redis, let secretFile = fleet.secretFile else { return nil }
-    let secretKey = "fleet.secret_file"
-    let secret = try firstLine(secretFile, key: secretKey)
+    let secret = try preparation.attempt { () throws(ProvisioningFault) in try readFleetSecret(secretFile) }
+    let password = try preparation.attempt { () throws(ProvisioningFault) in try readFleetPassword(fleet) }
+    let authorities = try preparation.attempt { () throws(ProvisioningFault) in
+        try readRedisAuthorities(configuration, url)
+    }
+    let peers = try readPeers(fleet, &preparation)
+    guard let secret, let password, let authorities, let peers else { return nil }
+    return try preparation.attempt { () throws(ProvisioningFault) in
+        do throws(TLSContextError) {
+            return try FleetTerms(
+                url: url, password: password, authorities: authorities, node: fleet.node ?? machineName(),
+                secret: secret, peers: peers.terms)
+        } catch {
+            throw ProvisioningFault("fleet.redis.ca_file", "\(error)")
+        }
+    }
+}
+
+private func readFleetSecret(_ path: String) throws(ProvisioningFault) -> [UInt8] {
+    let key = "fleet.secret_file"
+    let secret = try firstLine(path, key: key)
     guard secret.count >= FleetSettings.secretBytesMin else {
         throw ProvisioningFault(
-            secretKey,
-            "\(secretFile): its first line has \(secret.count) bytes and not \(FleetSettings.secretBytesMin) or more",
+            key, "\(path): its first line has \(secret.count) bytes and not \(FleetSettings.secretBytesMin) or more",
             hint: "openssl rand -hex 32 makes one")
     }
-    let passwordKey = "fleet.redis.password_file"
-    let password = try fleet.passwordFile.map { path throws(ProvisioningFault) in
-        let line = try firstLine(path, key: passwordKey)
-        guard !line.isEmpty else { throw ProvisioningFault(passwordKey, "\(path): its first line is empty") }
-        return line
-    }
-    var authorities = TLSClientOptions.Authorities.system
-    if url.isSecured, let path = fleet.authorityFile ?? configuration.tls.caFile {
-        authorities = .pem(
-            try contents(of: path, key: fleet.authorityFile == nil ? "tls.ca_file" : "fleet.redis.ca_file"))
-    }
-    let peers = try readPeers(fleet)
-    do throws(TLSContextError) {
-        return try FleetTerms(
-            url: url, password: password, authorities: authorities, node: fleet.node ?? machineName(), secret: secret,
-            peers: peers)
-    } catch {
-        throw ProvisioningFault("fleet.redis.ca_file", "\(error)")
-    }
+    return secret
 }
 
-/// What `fleet.peers` and `fleet.node.peer` name. Nil: the nodes do not ask each other.
-private func readPeers(_ fleet: FleetSettings) throws(ProvisioningFault) -> PeerTerms? {
-    guard let peers = fleet.peers, fleet.peer.tls != nil else { return nil }
-    let (server, client) = try readPeerContexts(fleet.peer)
-    return PeerTerms(peers: peers, listener: fleet.peer, tls: PeerTLS(server: server, client: client))
+/// Nil if Larder logs in to the Redis without a password.
+private func readFleetPassword(_ fleet: FleetSettings) throws(ProvisioningFault) -> [UInt8]? {
+    guard let path = fleet.passwordFile else { return nil }
+    let key = "fleet.redis.password_file"
+    let line = try firstLine(path, key: key)
+    guard !line.isEmpty else { throw ProvisioningFault(key, "\(path): its first line is empty") }
+    return line
 }
 
-/// What a node shows to others: as server, and as client.
+private func readRedisAuthorities(
+    _ configuration: Configuration, _ url: RedisURL
+) throws(ProvisioningFault) -> TLSClientOptions.Authorities {
+    let fleet = configuration.fleet
+    guard url.isSecured, let path = fleet.authorityFile ?? configuration.tls.caFile else { return .system }
+    return .pem(try contents(of: path, key: fleet.authorityFile == nil ? "tls.ca_file" : "fleet.redis.ca_file"))
+}
+
+private struct PeerReading {
+    /// Nil if the nodes do not ask each other.
+    let terms: PeerTerms?
+}
+
+/// What `fleet.peers` and `fleet.node.peer` name. Its terms are nil if the nodes do not ask each other. Nil for a fault.
+private func readPeers(
+    _ fleet: FleetSettings, _ preparation: inout Preparation
+) throws(ProvisioningFault) -> PeerReading? {
+    guard let peers = fleet.peers, fleet.peer.tls != nil else { return PeerReading(terms: nil) }
+    guard let (server, client) = try readPeerContexts(fleet.peer, &preparation) else { return nil }
+    return PeerReading(
+        terms: PeerTerms(peers: peers, listener: fleet.peer, tls: PeerTLS(server: server, client: client)))
+}
+
+/// What a node shows to others: as server, and as client. Nil for a fault.
 func readPeerContexts(
-    _ settings: FleetListenerSettings
-) throws(ProvisioningFault) -> (server: TLSServerContext, client: TLSClientContext) {
+    _ settings: FleetListenerSettings, _ preparation: inout Preparation
+) throws(ProvisioningFault) -> (server: TLSServerContext, client: TLSClientContext)? {
     let key = "fleet.node.peer"
     guard let tls = settings.tls else { preconditionFailure("the settings are checked") }
-    let server = try readContext(tls, key: key, authorityKey: "ca")
+    guard let server = try readContext(tls, key: key, authorityKey: "ca", &preparation) else { return nil }
+    let client = try preparation.attempt { () throws(ProvisioningFault) in try readClientContext(tls, key: key) }
+    return client.map { (server, $0) }
+}
+
+private func readClientContext(
+    _ tls: ListenerTLSSettings, key: String
+) throws(ProvisioningFault) -> TLSClientContext {
     let certificates = try contents(of: tls.certificateFile, key: "\(key).certificate")
     let privateKey = try contents(of: tls.keyFile, key: "\(key).key")
     var options = TLSClientOptions()
@@ -61,7 +103,7 @@ func readPeerContexts(
     }
     options.versions = .tls13 ... .tls13
     options.authorities = .pem(try contents(of: tls.clientAuthorityFile ?? "", key: "\(key).ca"))
-    do throws(TLSContextError) { return (server, try TLSClientContext(options)) } catch {
+    do throws(TLSContextError) { return try TLSClientContext(options) } catch {
         throw ProvisioningFault("\(key).ca", "\(error)")
     }
 }
@@ -92,7 +134,9 @@ package final class PeerWatch {
         for index in files.indices where files[index].hasChanged(at: loop.now) { hasChanged = true }
         guard hasChanged else { return }
         do throws(ProvisioningFault) {
-            let (server, client) = try readPeerContexts(terms.listener)
+            let (server, client) = try Preparation.throwing { [terms] preparation throws(ProvisioningFault) in
+                try readPeerContexts(terms.listener, &preparation)
+            }
             terms.tls.replace(server: server, client: client)
             complaint = nil
             Diagnostics.info("the certificate of this node, fleet.node.peer.certificate, was read again")

@@ -19,7 +19,7 @@ package func readInterceptor(
     } catch {
         throw ProvisioningFault(
             error.concerns(key) ? "intercept.ca.key" : "intercept.ca.certificate", error.description,
-            hint: error.hint, isAuthorityMissing: error == .fileUnreadable(path: certificate, errno: ENOENT))
+            hint: error.hint)
     }
     for pattern in settings.hosts where !authority.permitsAll(pattern) {
         throw ProvisioningFault(

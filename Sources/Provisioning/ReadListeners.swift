@@ -4,17 +4,26 @@ package import Server
 package import Settings
 import TLS
 
-/// Reads the certificates of listeners. Blocks.
+/// Reads the certificates of listeners, and throws the first fault. Blocks.
 ///
 /// - Parameter earlier: what listeners show now. It goes on if the settings are the same, with what the files contain now.
 package func readListeners(
     _ listeners: [ListenerSettings], earlier: [ListenerTLSSettings: ListenerTLS] = [:]
 ) throws(ProvisioningFault) -> [ListenerTLSSettings: ListenerTLS] {
+    try Preparation.throwing { preparation throws(ProvisioningFault) in
+        try readListeners(listeners, earlier: earlier, &preparation)
+    }
+}
+
+/// Reads the certificates of listeners. Blocks.
+func readListeners(
+    _ listeners: [ListenerSettings], earlier: [ListenerTLSSettings: ListenerTLS], _ preparation: inout Preparation
+) throws(ProvisioningFault) -> [ListenerTLSSettings: ListenerTLS] {
     var result: [ListenerTLSSettings: ListenerTLS] = [:]
     for (index, listener) in listeners.enumerated() {
         guard let settings = listener.tls, result[settings] == nil else { continue }
         let key = listeners.count == 1 ? "listen" : "listen[\(index + 1)]"
-        let context = try readContext(settings, key: "\(key).tls")
+        guard let context = try readContext(settings, key: "\(key).tls", &preparation) else { continue }
         if let known = earlier[settings] {
             known.replace(by: context)
             result[settings] = known
@@ -25,29 +34,49 @@ package func readListeners(
     return result
 }
 
+/// Nil for a fault.
+///
 /// - Parameter authorityKey: the key behind `key` that names the authorities of clients.
 func readContext(
-    _ settings: ListenerTLSSettings, key: String, authorityKey: String = "client_ca"
-) throws(ProvisioningFault) -> TLSServerContext {
-    var clients: ClientVerification?
+    _ settings: ListenerTLSSettings, key: String, authorityKey: String = "client_ca",
+    _ preparation: inout Preparation
+) throws(ProvisioningFault) -> TLSServerContext? {
+    let faultCount = preparation.faults.count
+    var authorities: [UInt8]?
     if let path = settings.clientAuthorityFile {
-        clients = ClientVerification(
-            authorities: try readPEM(path, key: "\(key).\(authorityKey)"),
-            revocations: try settings.revocationFile.map { path throws(ProvisioningFault) in
-                try readPEM(path, key: "\(key).crl")
-            }, isRequired: settings.clientCertificate == .required)
+        authorities = try preparation.attempt { () throws(ProvisioningFault) in
+            try readPEM(path, key: "\(key).\(authorityKey)")
+        }
     }
-    if let mode = exposure(of: settings.keyFile) {
-        throw ProvisioningFault(
-            "\(key).key", "\(settings.keyFile) has the permissions 0\(String(mode, radix: 8)): others can read the key",
-            hint: "run: chmod 600 \(settings.keyFile)")
+    var revocations: [UInt8]?
+    if let path = settings.revocationFile {
+        revocations = try preparation.attempt { () throws(ProvisioningFault) in
+            try readPEM(path, key: "\(key).crl")
+        }
     }
-    let privateKey = try readPEM(settings.keyFile, key: "\(key).key")
-    let certificates = try readPEM(settings.certificateFile, key: "\(key).certificate")
-    do throws(TLSContextError) {
-        return try TLSServerContext(certificates: certificates, privateKey: privateKey, clients: clients)
-    } catch {
-        throw fault(error, settings, key, authorityKey)
+    let privateKey = try preparation.attempt { () throws(ProvisioningFault) in
+        if let mode = exposure(of: settings.keyFile) {
+            throw ProvisioningFault(
+                "\(key).key",
+                "\(settings.keyFile) has the permissions 0\(String(mode, radix: 8)): others can read the key",
+                hint: "run: chmod 600 \(settings.keyFile)")
+        }
+        return try readPEM(settings.keyFile, key: "\(key).key")
+    }
+    let certificates = try preparation.attempt { () throws(ProvisioningFault) in
+        try readPEM(settings.certificateFile, key: "\(key).certificate")
+    }
+    guard let privateKey, let certificates, preparation.faults.count == faultCount else { return nil }
+    let clients = authorities.map {
+        ClientVerification(
+            authorities: $0, revocations: revocations, isRequired: settings.clientCertificate == .required)
+    }
+    return try preparation.attempt { () throws(ProvisioningFault) in
+        do throws(TLSContextError) {
+            return try TLSServerContext(certificates: certificates, privateKey: privateKey, clients: clients)
+        } catch {
+            throw fault(error, settings, key, authorityKey)
+        }
     }
 }
 
@@ -119,7 +148,10 @@ package final class ListenerWatch {
             // What could not be read is read again: its parts may have been replaced one after the other.
             guard !changed.isEmpty || complaints[settings] != nil else { continue }
             do throws(ProvisioningFault) {
-                tls.replace(by: try readContext(settings, key: "listen.tls"))
+                tls.replace(
+                    by: try Preparation.throwing { preparation throws(ProvisioningFault) in
+                        try readContext(settings, key: "listen.tls", &preparation)
+                    })
                 complaints[settings] = nil
                 noteChange()
                 Diagnostics.info("the certificate of a listener, \(settings.certificateFile), was read again")

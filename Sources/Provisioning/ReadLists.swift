@@ -28,18 +28,27 @@ package struct ListReading {
     /// The files that were read, in order.
     package var filesRead: [String] { Set(hosts.filesRead + addresses.filesRead + names.filesRead).sorted() }
 
-    /// The settings with the contents of their files. Blocks.
+    /// The settings with the contents of their files. Throws the first fault. Blocks.
     package mutating func filled(_ settings: AccessSettings) throws(ProvisioningFault) -> AccessSettings {
+        try Preparation.throwing { preparation throws(ProvisioningFault) in try filled(settings, &preparation) }
+    }
+
+    /// The settings with the contents of their files. A list with a fault stays empty. Blocks.
+    mutating func filled(
+        _ settings: AccessSettings, _ preparation: inout Preparation
+    ) throws(ProvisioningFault) -> AccessSettings {
         var settings = settings
         for index in settings.rules.indices {
             let conditions = settings.rules[index].conditions
             guard !conditions.listFiles.isEmpty || conditions.details.zone != nil else { continue }
-            try fill(&settings.rules[index])
+            try fill(&settings.rules[index], &preparation)
         }
         return settings
     }
 
-    private mutating func fill(_ rule: inout AccessRule) throws(ProvisioningFault) {
+    private mutating func fill(
+        _ rule: inout AccessRule, _ preparation: inout Preparation
+    ) throws(ProvisioningFault) {
         let action =
             switch rule.effect {
             case .allow: "allow"
@@ -48,12 +57,16 @@ package struct ListReading {
             case .authenticate: "authenticate"
             }
         let key = "access.rules[\(rule.number)].\(action)"
-        try hosts.fill(&rule.conditions.hostLists, "\(key).host", now, ListText.hosts)
-        try addresses.fill(&rule.conditions.addressLists, "\(key).address", now, ListText.addresses)
-        try addresses.fill(&rule.conditions.clientLists, "\(key).client", now, ListText.addresses)
-        try names.fill(&rule.conditions.userLists, "\(key).user", now, ListText.names)
+        try hosts.fill(&rule.conditions.hostLists, "\(key).host", now, ListText.hosts, &preparation)
+        try addresses.fill(
+            &rule.conditions.addressLists, "\(key).address", now, ListText.addresses, &preparation)
+        try addresses.fill(&rule.conditions.clientLists, "\(key).client", now, ListText.addresses, &preparation)
+        try names.fill(&rule.conditions.userLists, "\(key).user", now, ListText.names, &preparation)
         guard let zone = rule.conditions.details.zone else { return }
-        rule.conditions.details.zone?.data = try zones.data(of: zone.name, "\(key).zone")
+        rule.conditions.details.zone?.data =
+            try preparation.attempt { () throws(ProvisioningFault) in
+                try zones.data(of: zone.name, "\(key).zone")
+            } ?? zone.data
     }
 }
 
@@ -70,7 +83,7 @@ private struct KnownLists<Content: Sendable & Equatable> {
 
     mutating func fill(
         _ lists: inout [ListFile<Content>], _ key: String, _ now: Int,
-        _ parse: ([UInt8]) throws(ListText.Fault) -> Content
+        _ parse: ([UInt8]) throws(ListText.Fault) -> Content, _ preparation: inout Preparation
     ) throws(ProvisioningFault) {
         for index in lists.indices {
             let file = lists[index].file
@@ -83,19 +96,27 @@ private struct KnownLists<Content: Sendable & Equatable> {
             if let stamp, let known = earlier[file], known.stamp == stamp {
                 lists[index] = known
             } else {
-                let text: [UInt8]
-                do throws(FileError) {
-                    text = try readFile(file, bytesMax: listBytesMax)
-                } catch { throw ProvisioningFault(key, error.text) }
-                do throws(ListText.Fault) {
-                    lists[index].content = try parse(text)
-                } catch { throw ProvisioningFault(key, "\(file):\(error)") }
+                let content = try preparation.attempt { () throws(ProvisioningFault) in
+                    try readList(file, key, parse)
+                }
+                guard let content else { continue }
+                lists[index].content = content
                 lists[index].stamp = stamp
                 filesRead.append(file)
             }
             present[file] = lists[index]
         }
     }
+}
+
+private func readList<Content>(
+    _ file: String, _ key: String, _ parse: ([UInt8]) throws(ListText.Fault) -> Content
+) throws(ProvisioningFault) -> Content {
+    let text: [UInt8]
+    do throws(FileError) {
+        text = try readFile(file, bytesMax: listBytesMax)
+    } catch { throw ProvisioningFault(key, error.text) }
+    do throws(ListText.Fault) { return try parse(text) } catch { throw ProvisioningFault(key, "\(file):\(error)") }
 }
 
 /// The most bytes that a file with values can have.
@@ -117,24 +138,26 @@ extension FileStamp {
     }
 }
 
-/// The settings with the contents of the files that their rules name. Blocks.
-///
-/// - Parameter earlier: the settings in force. A file whose version they have is not read again.
-package func readLists(
-    _ settings: AccessSettings, after earlier: AccessSettings? = nil
-) throws(ProvisioningFault) -> AccessSettings {
-    var reading = ListReading(after: earlier)
-    return try reading.filled(settings)
-}
-
 /// `access` with its files read, and with what they open found harmless.
 package struct ReadAccess: Sendable {
     package let settings: AccessSettings
 
     /// Blocks: half a million names take half a second.
     package init(_ settings: AccessSettings, after earlier: AccessSettings?) throws(ProvisioningFault) {
-        self.settings = try readLists(settings, after: earlier)
-        _ = try OpenHosts(self.settings)
+        self = try Preparation.throwing { preparation throws(ProvisioningFault) in
+            try ReadAccess(settings, after: earlier, &preparation)
+        }
+    }
+
+    /// Blocks. What hosts are doubtful is a remark of a check.
+    init(
+        _ settings: AccessSettings, after earlier: AccessSettings?, _ preparation: inout Preparation
+    ) throws(ProvisioningFault) {
+        var reading = ListReading(after: earlier)
+        let filled = try reading.filled(settings, &preparation)
+        self.settings = filled
+        let hosts = try preparation.attempt { () throws(ProvisioningFault) in try OpenHosts(filled) }
+        if preparation.isCheck, let hosts { for warning in hosts.warnings { preparation.remark(warning) } }
     }
 
     /// What `init` makes or throws.

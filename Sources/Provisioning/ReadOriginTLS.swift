@@ -7,33 +7,34 @@ import Server
 import Settings
 import TLS
 
-/// What the files of `tls` in the rules of `origins` contain, and what the operator should know about them.
-struct OriginTLSReading {
-    private(set) var materials: [TLSMaterial] = []
-    private(set) var remarks: [ProvisioningFault] = []
-
-    init(_ configuration: Configuration) throws(ProvisioningFault) {
-        for rule in configuration.origins {
-            guard let tls = rule.tls else { continue }
-            var files = OriginTLSFiles(tls, key: "origins[\(rule.number)].tls")
-            let options = try files.options(over: configuration.tls)
-            materials.append(TLSMaterial(rule: rule.number, tls, options, digest: files.digest))
-            remarks += files.remarks
-            if let identity = options.identity {
-                remarks += identity.remarks(at: Int64(time(nil))).map { files.problem(files.identityKey, $0) }
-            }
-            if tls.verification == .none {
-                let hosts = rule.conditions.hosts.map { "\($0)" }.joined(separator: ", ")
-                remarks.append(
-                    files.problem(
-                        "verify",
-                        tls.pins.isEmpty
-                            ? "the certificates of \(hosts) are NOT VERIFIED: whoever is on the way can read and change everything"
-                            : "the certificates of \(hosts) are NOT VERIFIED; only their keys are",
-                        hint: "trust the origin with ca_file"))
+/// Reads the files of `tls` in the rules of `origins`. Blocks.
+func readOriginTLS(
+    _ configuration: Configuration, _ preparation: inout Preparation
+) throws(ProvisioningFault) -> [TLSMaterial] {
+    var materials: [TLSMaterial] = []
+    for rule in configuration.origins {
+        guard let tls = rule.tls else { continue }
+        var files = OriginTLSFiles(tls, key: "origins[\(rule.number)].tls")
+        let options = try files.options(over: configuration.tls, &preparation)
+        if let options { materials.append(TLSMaterial(rule: rule.number, tls, options, digest: files.digest)) }
+        for remark in files.remarks { preparation.remark(remark) }
+        if let identity = options?.identity {
+            for remark in identity.remarks(at: Int64(time(nil))) {
+                preparation.remark(files.problem(files.identityKey, remark))
             }
         }
+        if tls.verification == .none {
+            let hosts = rule.conditions.hosts.map { "\($0)" }.joined(separator: ", ")
+            preparation.remark(
+                files.problem(
+                    "verify",
+                    tls.pins.isEmpty
+                        ? "the certificates of \(hosts) are NOT VERIFIED: whoever is on the way can read and change everything"
+                        : "the certificates of \(hosts) are NOT VERIFIED; only their keys are",
+                    hint: "trust the origin with ca_file"))
+        }
     }
+    return materials
 }
 
 /// The files of one rule.
@@ -60,18 +61,35 @@ private struct OriginTLSFiles {
         ProvisioningFault("\(key).\(name)", message, hint: hint)
     }
 
-    mutating func options(over general: TLSSettings) throws(ProvisioningFault) -> TLSClientOptions {
+    /// Nil for a fault.
+    mutating func options(
+        over general: TLSSettings, _ preparation: inout Preparation
+    ) throws(ProvisioningFault) -> TLSClientOptions? {
         var options = TLSClientOptions(tls, over: general)
+        let faultCount = preparation.faults.count
         if let path = tls.authorityFile {
-            options.authorities = .pem(try read(path, "ca_file"))
+            let text = try preparation.attempt { () throws(ProvisioningFault) in try read(path, "ca_file") }
+            options.authorities = .pem(text ?? [])
         } else if let path = general.caFile {
-            options.authorities = .pem(try read(path, of: "tls.ca_file"))
+            // What is wrong with it is said once, for all origins.
+            guard
+                let text = try preparation.attempt({ () throws(ProvisioningFault) in try read(path, of: "tls.ca_file") }
+                )
+            else { return nil }
+            options.authorities = .pem(text)
         }
-        options.identity = try identity()
-        do throws(TLSContextError) {
-            // Tried here, where the rule is known. The snapshot makes its own.
-            _ = try TLSClientContext(options)
-        } catch {
+        options.identity = try identity(&preparation)
+        guard preparation.faults.count == faultCount else { return nil }
+        let tried = options
+        return try preparation.attempt { () throws(ProvisioningFault) in
+            try checkContext(tried)
+            return tried
+        }
+    }
+
+    /// Tries the options here, where the rule is known. The snapshot makes its own context.
+    private func checkContext(_ options: TLSClientOptions) throws(ProvisioningFault) {
+        do throws(TLSContextError) { _ = try TLSClientContext(options) } catch {
             switch error {
             case .authoritiesUnreadable(let reason):
                 guard let path = tls.authorityFile else { throw ProvisioningFault("tls.ca_file", reason) }
@@ -79,48 +97,54 @@ private struct OriginTLSFiles {
             case .certificateUnusable, .privateKeyUnusable, .outOfMemory: throw problem(identityKey, "\(error)")
             }
         }
-        return options
     }
 
-    private mutating func identity() throws(ProvisioningFault) -> ClientIdentity? {
+    /// Nil if the rule names none, or for a fault.
+    private mutating func identity(_ preparation: inout Preparation) throws(ProvisioningFault) -> ClientIdentity? {
         guard let identity = tls.identity else { return nil }
-        let password = try password()
+        let password = try preparation.attempt { () throws(ProvisioningFault) in try passphrase() }
         switch identity {
         case .pem(let certificate, let key):
-            let certificates = try read(certificate, "certificate")
-            let keyBytes = key == certificate ? certificates : try read(key, "key")
+            let certificates = try preparation.attempt { () throws(ProvisioningFault) in
+                try read(certificate, "certificate")
+            }
+            let keyBytes =
+                key == certificate
+                ? certificates : try preparation.attempt { () throws(ProvisioningFault) in try read(key, "key") }
             remarkIfExposed(key, key == certificate ? "certificate" : "key")
-            return try checked(certificate, key) { () throws(ClientIdentityError) in
-                try ClientIdentity(certificates: certificates, key: keyBytes, passphrase: password)
+            guard let password, let certificates, let keyBytes else { return nil }
+            return try preparation.attempt { () throws(ProvisioningFault) -> ClientIdentity in
+                do throws(ClientIdentityError) {
+                    return try ClientIdentity(certificates: certificates, key: keyBytes, passphrase: password)
+                } catch { throw fault(error, certificate, key) }
             }
         case .pkcs12(let path):
-            let bytes = try read(path, "pkcs12")
+            let bytes = try preparation.attempt { () throws(ProvisioningFault) in try read(path, "pkcs12") }
             remarkIfExposed(path, "pkcs12")
-            return try checked(path, path) { () throws(ClientIdentityError) in
-                try ClientIdentity(pkcs12: bytes, passphrase: password)
+            guard let password, let bytes else { return nil }
+            return try preparation.attempt { () throws(ProvisioningFault) -> ClientIdentity in
+                do throws(ClientIdentityError) {
+                    return try ClientIdentity(pkcs12: bytes, passphrase: password)
+                } catch { throw fault(error, path, path) }
             }
         }
     }
 
-    private func checked(
-        _ certificate: String, _ key: String, _ read: () throws(ClientIdentityError) -> ClientIdentity
-    ) throws(ProvisioningFault) -> ClientIdentity {
-        do throws(ClientIdentityError) { return try read() } catch {
-            switch error {
-            case .noCertificate, .certificateUnreadable, .bundleUnreadable, .bundleIncomplete, .bundleOutdated:
-                throw problem(identityKey, "\(certificate): \(error)", hint: error.hint)
-            case .keyUnreadable, .keyOfAnother:
-                guard key == certificate else { throw problem("key", "\(key): \(error)", hint: error.hint) }
-                throw problem(identityKey, "\(key): \(error)", hint: error.hint ?? "add key: FILE")
-            case .passphraseMissing:
-                throw problem(
-                    key == certificate ? identityKey : "key", "\(key): \(error)", hint: "add password_file: FILE")
-            case .passphraseWrong: throw problem("password_file", "\(error) for \(key)", hint: error.hint)
-            }
+    private func fault(_ error: ClientIdentityError, _ certificate: String, _ key: String) -> ProvisioningFault {
+        switch error {
+        case .noCertificate, .certificateUnreadable, .bundleUnreadable, .bundleIncomplete, .bundleOutdated:
+            return problem(identityKey, "\(certificate): \(error)", hint: error.hint)
+        case .keyUnreadable, .keyOfAnother:
+            guard key == certificate else { return problem("key", "\(key): \(error)", hint: error.hint) }
+            return problem(identityKey, "\(key): \(error)", hint: error.hint ?? "add key: FILE")
+        case .passphraseMissing:
+            return problem(
+                key == certificate ? identityKey : "key", "\(key): \(error)", hint: "add password_file: FILE")
+        case .passphraseWrong: return problem("password_file", "\(error) for \(key)", hint: error.hint)
         }
     }
 
-    private mutating func password() throws(ProvisioningFault) -> [UInt8]? {
+    private mutating func passphrase() throws(ProvisioningFault) -> [UInt8]? {
         guard let path = tls.passwordFile else { return nil }
         let source = SecretSource.file(path)
         let line: [UInt8]
@@ -148,12 +172,8 @@ private struct OriginTLSFiles {
     }
 
     private mutating func read(_ path: String, of key: String) throws(ProvisioningFault) -> [UInt8] {
-        do throws(FileError) {
-            let bytes = try readFile(path)
-            digests += Digest.sha256(bytes)
-            return bytes
-        } catch {
-            throw ProvisioningFault(key, "\(path) cannot be read: \(systemErrorText(error.code))")
-        }
+        let bytes = try contents(of: path, key: key)
+        digests += Digest.sha256(bytes)
+        return bytes
     }
 }

@@ -218,20 +218,24 @@ package final class PACWatch {
 
 /// Tries each PAC file of a configuration with `http://example.com/`, for `larder check`. Blocks.
 ///
-/// - Returns: what is wrong with their answers, and with scripts of URLs: Larder starts without them. What is wrong with files is thrown.
-func tryPACFiles(_ configuration: Configuration, _ fetch: PACFetcher) throws(ProvisioningFault) -> [ProvisioningFault] {
+/// What is wrong with their answers, and with scripts of URLs, is a remark: Larder starts without them. What is wrong with files is a fault.
+func tryPACFiles(
+    _ configuration: Configuration, _ fetch: @escaping PACFetcher, _ preparation: inout Preparation
+) throws(ProvisioningFault) {
     let sources = Set(scriptSources(configuration).map(\.source))
     let answers = blocking { fetchScripts(sources, configuration, fetch, then: $0) }
-    var problems: [ProvisioningFault] = []
     var seen: Set<PACSource> = []
     for (source, rule) in scriptSources(configuration) where seen.insert(source).inserted {
         let text: [UInt8]
         switch source {
-        case .file(let path): text = try readScript(path, rule)
+        case .file(let path):
+            let script = try preparation.attempt { () throws(ProvisioningFault) in try readScript(path, rule) }
+            guard let script else { continue }
+            text = script
         case .url:
             guard case .script(let script, _)? = answers[source] else {
                 let fault: PACFetchFault = if case .failed(let fault)? = answers[source] { fault } else { .untried }
-                problems.append(ProvisioningFault(pacOf: rule, "\(source) cannot be fetched: \(fault.text)"))
+                preparation.remark(ProvisioningFault(pacOf: rule, "\(source) cannot be fetched: \(fault.text)"))
                 continue
             }
             text = script
@@ -241,19 +245,17 @@ func tryPACFiles(_ configuration: Configuration, _ fetch: PACFetcher) throws(Pro
             evaluator = try PACEvaluator(text, timeout: configuration.pac.timeout)
         } catch {
             let problem = ProvisioningFault(pacOf: rule, "\(source) cannot be used: \(error.text)")
-            guard case .url = source else { throw problem }
-            problems.append(problem)
+            if case .url = source { preparation.remark(problem) } else { preparation.add(problem) }
             continue
         }
         let example = Origin(.http, Endpoint(host: "example.com", port: 80))
         do throws(PACFailure) {
             _ = try evaluator.routes(to: example, within: configuration.pac.timeout)
         } catch {
-            problems.append(
+            preparation.remark(
                 ProvisioningFault(pacOf: rule, "\(source) has no route for http://example.com/: \(error.text)"))
         }
     }
-    return problems
 }
 
 /// All PAC files, each with the rules that name it.

@@ -5,16 +5,21 @@ import Secrets
 package import Server
 import Settings
 
-/// Reads the secrets of `credentials`.
-func readSecrets(_ rules: [CredentialRule]) throws(ProvisioningFault) -> SecretShelf {
+/// Reads the secrets of `credentials`. A check leaves out those from descriptors: each can be read once, by `serve`.
+func readSecrets(
+    _ rules: [CredentialRule], _ preparation: inout Preparation
+) throws(ProvisioningFault) -> SecretShelf {
     var secrets: [String: [SecretPart: Secret]] = [:]
     for rule in rules {
         secrets[rule.name] = [:]
         for (part, source) in rule.secrets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            do throws(SecretFailure) {
-                secrets[rule.name, default: [:]][part] = try readSecret(part, of: rule, from: source)
-            } catch {
-                throw ProvisioningFault("credentials[\(rule.number)].\(part.rawValue)", "\(error)")
+            if preparation.isCheck, case .descriptor = source { continue }
+            try preparation.attempt { () throws(ProvisioningFault) in
+                do throws(SecretFailure) {
+                    secrets[rule.name, default: [:]][part] = try readSecret(part, of: rule, from: source)
+                } catch {
+                    throw ProvisioningFault("credentials[\(rule.number)].\(part.rawValue)", "\(error)")
+                }
             }
         }
     }

@@ -35,6 +35,10 @@ private let manualHead = """
     `conf/examples/` has a file for each common use. `larder check` reports everything that is wrong with a file, each problem with its
     line, what was expected, and the key you may have meant. `larder check -v` shows the value of every setting.
 
+    It also reads what the file names, as `serve` does: certificates, keys, passwords, lists, PAC files, the directories of the disk and of the log. What is
+    missing or wrong is an error, and `serve` would not start. `larder check --elsewhere` is for a file that is meant for another machine: it looks at none of that.
+    A secret from a descriptor is not looked at either, because only `serve` gets it.
+
     `SIGHUP` makes Larder read the file again. If the file has errors, nothing changes. Settings marked *live* apply to
     requests that start after that. Larder reports changes to settings marked *restart* and applies them at its next start.
 

@@ -104,7 +104,18 @@ enum ErrorQueue {
     }
 
     private static func text(of code: UInt) -> String {
-        guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
-        return unsafe String(cString: reason)
+        // ERR_SYSTEM_ERROR, a macro: the bits below are an `errno`, for which OpenSSL has no text.
+        if code & (1 << 31) != 0 { return unsafe String(cString: strerror(CInt(code & 0x7FFF_FFFF))) }
+        let (library, reason) = (ERR_GET_LIB(code), ERR_GET_REASON(code))
+        if library == ERR_LIB_PEM, reason == PEM_R_NO_START_LINE {
+            return "the file is not PEM, or nothing of this kind is in it"
+        }
+        if library == ERR_LIB_X509, reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH {
+            return "the key does not belong to the certificate"
+        }
+        guard let text = unsafe ERR_reason_error_string(code) else {
+            return "OpenSSL gives no reason"
+        }
+        return unsafe String(cString: text)
     }
 }

@@ -27,7 +27,7 @@ enum Command: String, CaseIterable {
     var meaning: String {
         switch self {
         case .serve: "run the proxy in the foreground"
-        case .check: "check the configuration and report everything that is wrong with it"
+        case .check: "check the configuration and what it names on this machine, and report everything that is wrong"
         case .purge: "remove stored responses from the running proxy, or mark them as stale"
         case .stats: "show the statistics of the running proxy"
         case .ls: "list the stored responses"
@@ -54,7 +54,7 @@ enum Command: String, CaseIterable {
     var options: [Option] {
         switch self {
         case .serve: [.config, .help]
-        case .check: [.verbose, .config, .json, .help]
+        case .check: [.verbose, .elsewhere, .config, .json, .help]
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
         case .stats: [.fleet, .watch, .cancel, .socket, .config, .json, .help]
         case .credential: [.job, .for, .socket, .config, .json, .help]

@@ -10,7 +10,8 @@ let helpText: String = {
             "Configuration: --config FILE, or ./larder.yaml, or /etc/larder/larder.yaml, or the defaults.",
             "Admin socket: admin.socket of the configuration. If serve cannot write there, it uses",
             "  $XDG_RUNTIME_DIR/larder/admin.sock, or ~/.cache/larder/admin.sock without that variable.",
-            "  purge, stats, ls, du, top and explain try the same sockets in the same order.",
+            "  These commands try the same sockets in the same order:",
+            "  \(Command.allCases.filter { $0.options.contains(.socket) }.map(\.rawValue).joined(separator: ", ")).",
             "Exit status: 0 done, 1 failed, 2 usage or configuration error.",
         ]
     return lines.joined(separator: "\n")
@@ -26,7 +27,7 @@ func helpText(of command: Command) -> String {
     for option in command.options {
         let short = option.short.map { "\($0), " } ?? ""
         let value = option.value.map { " \($0)" } ?? ""
-        lines.append("  \(padded(short + option.long + value, 20))\(option.meaning)")
+        lines.append("  \(padded(short + option.long + value, 20))\(option.meaning(in: command))")
     }
     return lines.joined(separator: "\n")
 }

@@ -22,7 +22,7 @@ func openAdmin(
     _ settings: AdminSettings, proxy: any AdministeredProxy, loop: EventLoop, isFromFile: Bool = true,
     _ console: Console
 ) throws(AdminStartFailure) -> AdminServer {
-    let server = AdminServer(proxy: proxy, loop: loop, token: try readToken(settings))
+    let server = AdminServer(proxy: proxy, loop: loop, token: try token(settings))
     if case .tcp(let address, let port) = settings.address {
         let place = socketAddress(address, port)
         do throws(SocketError) {
@@ -69,20 +69,9 @@ private func mayFallBack(_ error: SocketError) -> Bool {
     }
 }
 
-/// The first line of the token file. Returns nil if no token file is configured.
-private func readToken(_ settings: AdminSettings) throws(AdminStartFailure) -> [UInt8]? {
-    guard let path = settings.tokenFile else { return nil }
-    do throws(FileError) {
-        let line = Array(try readFile(path, bytesMax: 64 << 10).prefix { $0 != 0x0A && $0 != 0x0D })
-        guard line.count >= 16, line.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw FileError(path: path, code: EINVAL)
-        }
-        return line
-    } catch {
-        throw AdminStartFailure(
-            key: "admin.token",
-            message: error.code == EINVAL
-                ? "\(path): the first line must be a token of at least 16 visible characters" : error.text)
+private func token(_ settings: AdminSettings) throws(AdminStartFailure) -> [UInt8]? {
+    do throws(ProvisioningFault) { return try readAdminToken(settings) } catch {
+        throw AdminStartFailure(key: error.key, message: error.message, hint: error.hint)
     }
 }
 

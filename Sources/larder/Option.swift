@@ -11,7 +11,7 @@ enum Option: String, CaseIterable {
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel,
         fleet, job
     case `for`, allow, diff, listener, group
-    case digest, realm
+    case digest, realm, elsewhere
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -56,17 +56,44 @@ enum Option: String, CaseIterable {
         case .client, .proxy: "ADDRESS"
         case .json, .help, .verbose, .all, .delete, .digest, .token, .dryRun, .soft, .repair, .server, .refusals,
             .unconstrained,
-            .finish, .undo, .watch, .fleet, .allow, .diff:
+            .finish, .undo, .watch, .fleet, .allow, .diff, .elsewhere:
             nil
         }
     }
 
-    var meaning: String {
+    /// What the option means to this command.
+    func meaning(in command: Command) -> String {
+        switch (command, self) {
+        case (.check, .verbose): "print every setting"
+        case (.warm, .verbose): "print every URL"
+        case (.warm, .proxy): "host and port of the proxy (default: from the configuration)"
+        case (.doctor, .proxy): "host and port of the proxy (default: from the environment)"
+        case (.learn, .client): "start: only requests from this address"
+        case (.learn, .user): "start: only requests of this user"
+        case (.learn, .listener): "start: only requests that come by this listener (name in listen)"
+        case (.learn, .allow):
+            "start: let through what the access rules deny to this client, user or listener, for 1h or as --for says"
+        case (.learn, .for): "start: how long the job learns (90s, 30m, 12h, 7d; default: until it is stopped)"
+        case (.learn, .diff): "show: the difference to the rules in force"
+        case (.credential, .for):
+            "issue: how long the placeholder holds (90s, 30m, 12h, 7d; default: until it is revoked)"
+        case (.credential, .job): "issue: who or what the placeholder is for; revoke: those of this job"
+        case (.budget, .client): "the budget of this address"
+        case (.budget, .user): "the budget of this user"
+        case (.ca, .host): "create, rotate: a host that the authority may certify, or *.example.org; can be repeated"
+        default: meaning
+        }
+    }
+
+    /// What it means to every command for which `meaning(in:)` has no text of its own.
+    private var meaning: String {
         switch self {
+        case .elsewhere:
+            "the configuration is for another machine: do not look at the files, directories and URLs that it names"
         case .config: "configuration file (default: larder.yaml, then /etc/larder/larder.yaml)"
         case .json: "print JSON, for scripts"
         case .help: "show this help"
-        case .verbose: "show more: check prints every setting, warm prints every URL"
+        case .verbose: "show more"
         case .url: "this URL, with all its variants"
         case .prefix: "URLs that start with this"
         case .host: "one host, or *.example.org for every host below it"
@@ -101,7 +128,7 @@ enum Option: String, CaseIterable {
         case .client: "as if the request came from this address (default: 127.0.0.1)"
         case .from: "read URLs from a file, one per line; - is standard input"
         case .page: "fetch a page and everything that its HTML and CSS refer to; can be repeated"
-        case .proxy: "host and port of the proxy (default: from the configuration; for doctor from the environment)"
+        case .proxy: "host and port of the proxy"
         case .refusals: "show which clients do not accept the certificates that Larder shows in opened tunnels"
         case .server:
             "examine the machine of the proxy: files, disks, descriptors, name servers, clock, and the Redis of a fleet"
@@ -110,13 +137,12 @@ enum Option: String, CaseIterable {
         case .watch: "show the traffic and every transfer, once a second, until interrupted"
         case .fleet: "show all nodes of the fleet, as this node knows them"
         case .cancel: "end this transfer; --watch and /transfers show the IDs"
-        case .job: "who or what the placeholder is for; revoke: those of this job"
-        case .for: "how long a placeholder holds, or a job learns (90s, 30m, 12h, 7d; default: until it is ended)"
-        case .allow:
-            "learn start: let through what the access rules deny to this client, user or listener, for 1h or as --for says"
+        case .job: "this job"
+        case .for: "how long (90s, 30m, 12h, 7d)"
+        case .allow: "let through what the access rules deny"
         case .group: "the budget of this group of users"
-        case .listener: "learn start: only requests that come by this listener (name in listen)"
-        case .diff: "learn show: the difference to the rules in force"
+        case .listener: "this listener"
+        case .diff: "the difference to the rules in force"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }

@@ -67,6 +67,9 @@ func runServe(
     } catch Proxy.StartError.disk(let refusal) {
         console.error("larder: the disk tier cannot be opened: \(refusal)")
         return ExitStatus.failed
+    } catch Proxy.StartError.log(let path, let code) {
+        console.error("larder: \(reading.problem(logFault(path, code)))")
+        return ExitStatus.failed
     } catch Proxy.StartError.listen(let index, let address, let reason) {
         let key =
             index.map { configuration.listen.count == 1 ? "listen" : "listen[\($0 + 1)]" } ?? "fleet.node.peer.address"

@@ -122,8 +122,27 @@ struct CommandLineTests {
             let letters = command.options.compactMap(\.short)
             #expect(Set(letters).count == letters.count)
             #expect(Set(command.options).count == command.options.count)
-            for option in command.options { #expect(helpText(of: command).contains(option.meaning)) }
+            for option in command.options { #expect(helpText(of: command).contains(option.meaning(in: command))) }
         }
+    }
+
+    @Test(arguments: Command.allCases) func `the help of a command names its own options alone, and no other command`(
+        _ command: Command
+    ) {
+        let words = helpText(of: command).split { !($0.isLetter || $0 == "-") }.map(String.init)
+        let known = Set(command.options.map(\.long))
+        for word in words where word.hasPrefix("--") { #expect(known.contains(word), "\(word)") }
+        for option in command.options {
+            let first = option.meaning(in: command).prefix { $0.isLetter }
+            let isOfAnother = Command.names.contains(String(first)) && String(first) != command.rawValue
+            #expect(!isOfAnother, "\(option.long): \(option.meaning(in: command))")
+        }
+    }
+
+    @Test func `the help names every command that asks the admin socket`() {
+        let line = helpText.split(separator: "\n").first { $0.hasPrefix("  purge, stats, ") } ?? ""
+        let named = Set(line.split { !$0.isLetter }.map(String.init))
+        #expect(named == Set(Command.allCases.filter { $0.options.contains(.socket) }.map(\.rawValue)), "\(line)")
     }
 
     @Test func `version prints one line, or JSON`() throws {

@@ -20,7 +20,7 @@ struct ProvisioningFaultTests {
     static let rows = [
         Row(
             "workers: 1\naccess:\n  authentication:\n    basic:\n      users: /nowhere/users\n",
-            "x.yaml:5: access.authentication.basic.users: /nowhere/users: \(systemErrorText(2))"),
+            "x.yaml:5: access.authentication.basic.users: /nowhere/users cannot be read: \(systemErrorText(2))"),
         Row(
             "credentials:\n  - name: repo\n    scheme: basic\n    match: { host: repo.example.org }\n"
                 + "    user: ann\n    password: { file: /nowhere/p }\n",
@@ -64,7 +64,7 @@ struct ProvisioningFaultTests {
         }
         let text = "access:\n  authentication:\n    negotiate:\n      keytab: \(path)/http.keytab\n"
         var reading = readConfiguration(text: Array(text.utf8), name: "x.yaml")
-        reading.checkAuthentication()
+        reading.checkPreparation { _, _, _, _ in }
         #expect(reading.configuration != nil, "\(reading.errors)")
         let warning = try #require(reading.warnings.first { $0.key == "access.authentication.negotiate.keytab" })
         #expect(warning.line == 4 && warning.description.contains(row.said), "\(warning)")

@@ -25,7 +25,7 @@ struct NamedListTests {
         var reading = reading(
             "deny: { host: { file: \(path)/hosts }, client: { file: \(path)/nets } }",
             "deny: { host: { file: \(path)/hosts } }")
-        reading.checkLists()
+        reading.checkPreparation { _, _, _, _ in }
         let access = try #require(reading.configuration?.access)
         #expect(
             access.rules[0].conditions.parts.map(\.values) == [
@@ -79,14 +79,14 @@ struct NamedListTests {
         let path = try directory(["hosts": "a.example\nhttp://b.example\n"])
         defer { try? FileManager.default.removeItem(atPath: path) }
         var wrong = reading("deny: { host: { file: \(path)/hosts } }")
-        wrong.checkLists()
+        wrong.checkPreparation { _, _, _, _ in }
         #expect(wrong.configuration == nil)
         #expect(
             wrong.errors.map(\.description) == [
                 "x.yaml:3: access.rules[1].deny.host: \(path)/hosts:2: \"http://b.example\" is not a host name, *.name or an address"
             ])
         var missing = reading("deny: { host: { file: \(path)/none } }")
-        missing.checkLists()
+        missing.checkPreparation { _, _, _, _ in }
         #expect(missing.errors.map(\.message) == ["\(path)/none: No such file or directory"])
     }
 
@@ -147,8 +147,7 @@ struct NamedListTests {
         let path = try directory(["hosts": "a.example\n*.org\n"])
         defer { try? FileManager.default.removeItem(atPath: path) }
         var reading = reading("allow: { host: { file: \(path)/hosts } }")
-        reading.checkLists()
-        reading.checkOpenHosts()
+        reading.checkPreparation { _, _, _, _ in }
         #expect(
             reading.errors.map(\.message) == [
                 "*.org in \(path)/hosts allows every name that anybody registers below org"

@@ -7,12 +7,14 @@ package import Message
 /// Requests to an origin are made by `OutgoingRequest`.
 package enum ForwardedHead {
     /// Whether a field is forwarded. Fields of one connection, fields that `Connection` names, and fields for proxies are not
-    /// (RFC 9110 §7.6.1).
+    /// (RFC 9110 §7.6.1), nor are those of Larder itself.
     package static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
         if notForwarded.contains(line.name) { return false }
-        if line.name == .other, isForProxies(fields.name(of: line)) {
+        if line.name == .other {
+            let name = fields.name(of: line)
             // It tells clients what the proxies on the way support (RFC 4559 §6).
-            return equalsIgnoringCase(fields.name(of: line), "Proxy-Support")
+            if isForProxies(name) { return equalsIgnoringCase(name, "Proxy-Support") }
+            if LarderRemarks.isOwnField(name) { return false }
         }
         return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
@@ -46,7 +48,7 @@ package enum ForwardedHead {
         let kept = trailers.dropping { line in
             guard line.name == .other else { return true }
             let name = trailers.name(of: line)
-            return isForProxies(name) || isCredential(name)
+            return isForProxies(name) || isCredential(name) || LarderRemarks.isOwnField(name)
                 || name.starts(with: "content-".utf8, by: { $0 | 0x20 == $1 }) && !isDigest(name)
         }
         return kept.lines.isEmpty ? nil : kept

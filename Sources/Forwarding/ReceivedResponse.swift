@@ -11,11 +11,13 @@ package final class ReceivedResponse {
 
     /// - Parameters:
     ///   - status, minorVersion, reasonRange, section: those of a `ResponseHead`. One by one, because a parser's head would be copied.
+    ///   - isFromNode: another node of the fleet sent it. It has removed what its own origin said in Larder's name, and speaks for itself. From anybody else,
+    ///     next proxies included, nothing that Larder says of itself is taken: behind a proxy, an origin could have written it.
     ///   - scheme: that of the request. Over https, `Alt-Svc` is removed: a client that read it could go to the named place without the
     ///     proxy, by HTTP/3 for instance (RFC 7838 §2).
     package init(
         status: UInt16, minorVersion: UInt8, reasonRange: Range<Int>, _ section: FieldSection, bytes: [UInt8],
-        scheme: Scheme
+        scheme: Scheme, isFromNode: Bool = false
     ) {
         self.status = status
         self.minorVersion = minorVersion
@@ -23,7 +25,9 @@ package final class ReceivedResponse {
         options = ConnectionOptions(section, bytes: bytes.span)
         let received = Fields(bytes: bytes, section: section)
         let isRemoved = scheme == .https && received.contains(.altSvc)
-        fields = isRemoved ? received.dropping { $0.name == .altSvc } : received
+        let kept = isRemoved ? received.dropping { $0.name == .altSvc } : received
+        let isOfStatus = !isFromNode && !received.present.isDisjoint(with: LarderRemarks.statusFields)
+        fields = isOfStatus ? LarderRemarks.withoutMembers(of: kept) : kept
     }
 
     private init(_ other: ReceivedResponse, fields: Fields) {

@@ -39,6 +39,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseTimeout
     case responseIncomplete
     case responseInvalid
+    case originAsksForProxyLogIn
     case digestMismatch
     case redirectLoop
     case tooManyRedirects
@@ -240,6 +241,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "response-invalid", 502, "http_protocol_error", .origin,
                 "The response of the origin is not valid HTTP.")
+        case .originAsksForProxyLogIn:
+            Row(
+                "origin-asks-for-proxy-log-in", 502, "http_protocol_error", .origin,
+                """
+                The origin answered as if it were your proxy, and asked for the name and the password that you have for the proxy. \
+                This proxy does not pass the question on.
+                """)
         case .digestMismatch:
             Row(
                 "digest-mismatch", 502, "http_protocol_error", .origin,

@@ -83,6 +83,8 @@ extension Refusal {
         case .responseTimeout: .responseTimeout
         case .responseIncomplete: .brokenAnswer("HTTP/1.1 200 OK\r\nContent-")
         case .responseInvalid: .brokenAnswer("SSH-2.0-x\r\n\r\n")
+        case .originAsksForProxyLogIn:
+            .brokenAnswer("HTTP/1.1 407 Log In\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
         case .digestMismatch: .digestMismatch
         case .redirectLoop: .redirects("/a")
         case .tooManyRedirects: .redirects("/b")

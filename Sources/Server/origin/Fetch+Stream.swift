@@ -389,7 +389,7 @@ extension Fetch {
             status: scratch.pointee.responseHead.status, minorVersion: scratch.pointee.responseHead.minorVersion,
             reasonRange: scratch.pointee.responseHead.reasonRange, scratch.pointee.responseHead.fields,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
-            scheme: request.head.target.scheme)
+            scheme: request.head.target.scheme, isFromNode: isAskingPeer)
         if quest != nil {
             if isAskingPeer {
                 switch takeFromPeer(response) {
@@ -448,6 +448,11 @@ extension Fetch {
         if response.status == 407, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
             unsafe skipBody(rest)
             return feed(judgeProxyLogIn(by: response, of: proxy))
+        }
+        if response.status == 407 {
+            // A client would answer with what it proves itself with to this proxy (RFC 9110 §15.5.8).
+            unsafe skipBody(rest)
+            return feed(.notAnswered(.originAsksForProxyLogIn))
         }
         if snapshot.routesHaveCredentials { noteProxyAcceptance(response) }
         if credentialUse != nil, let event = judgeCredentials(by: response) {

@@ -24,7 +24,7 @@ extension Retrieval {
             listener = listener.whenAnswered
             // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
             sink = .discard
-            state = head.length == 0 ? .receiving(receiving(total: 0)) : .finished
+            state = head.length == 0 ? .receiving(receiving(total: 0)) : .finished(received: 0)
             return .serveStale(status: head.status)
         }
         let decision = decideStoring(

@@ -327,7 +327,7 @@ extension Retrieval {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing, .retrying:
-            state = .finished
+            state = .finished(received: progress.received)
             return .finish(ending)
         }
     }
@@ -361,7 +361,7 @@ extension Retrieval {
         case .first:
             guard staleMayServe() else { return finish(.failed(refusal)) }
             listener = listener.whenAnswered
-            state = .finished
+            state = .finished(received: 0)
             return .serveStale(status: 0)
         case .hole:
             let ending: Ending = isClientWaiting ? .failed(refusal) : .brokenOff(keepsPart: true)

@@ -152,7 +152,8 @@ package struct Retrieval: ~Copyable {
         indirect case pausing(PartAsked, Receiving)
         /// The origin did not answer, for this reason. It is asked again after a pause.
         case retrying(Question, Refusal)
-        case finished
+        /// - Parameter received: the bytes of the body that had come.
+        case finished(received: UInt64)
     }
 
     package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, retrying, finished }
@@ -235,8 +236,9 @@ extension Retrieval {
             .opening(.rest(_, let receiving)), .asked(.rest(_, let receiving), _), .ready(.rest(_, let receiving)):
             (receiving.received, receiving.total)
         case .ready(.first), .ready(.hole), .opening(.first), .opening(.hole), .asked(.first, _), .asked(.hole, _),
-            .retrying, .finished:
+            .retrying:
             (0, nil)
+        case .finished(let received): (received, nil)
         }
     }
 

@@ -230,10 +230,10 @@ extension Fetch {
         case .brokenOff(let keepsPart):
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
             // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
+            let isKept = breakOffSink(keepsPart: keepsPart && proof == nil && substitution?.secrets == nil)
             Diagnostics.debug(
                 .transfers,
-                "\(subject): ended after \(retrieval.progress.received) bytes\(keepsPart ? ", which are kept" : "")")
-            breakOffSink(keepsPart: keepsPart && proof == nil && substitution?.secrets == nil)
+                "\(subject): ended after \(retrieval.progress.received) bytes\(isKept ? ", which are kept" : "")")
             notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
         case .abandoned:
             transfer?.resolve(.notShared)
@@ -256,20 +256,30 @@ extension Fetch {
     }
 
     /// Ends a body that cannot be completed. A stored response keeps what was received if `keepsPart` and the rest can be asked for.
-    private func breakOffSink(keepsPart: Bool) {
+    ///
+    /// - Returns: whether it keeps that.
+    @discardableResult private func breakOffSink(keepsPart: Bool) -> Bool {
         switch sink {
-        case .none, .discard: break
-        case .pass(let body, _): body.fail()
+        case .none, .discard: return false
+        case .pass(let body, _):
+            body.fail()
+            return false
         case .store(let record):
-            if keepsPart, partConditions(for: record.cached, from: 0, to: nil) != nil, record.body.makePartial() {
-                // A later request fetches the rest.
-                worker.counters.add(.keptPartial)
-            } else {
+            guard keepsPart, partConditions(for: record.cached, from: 0, to: nil) != nil, record.body.makePartial()
+            else {
                 dropStored(record)
+                return false
             }
+            // A later request fetches the rest.
+            worker.counters.add(.keptPartial)
+            return true
         case .fill(let fill, let record):
             fill.abandon()
-            if !keepsPart || partConditions(for: record.cached, from: 0, to: nil) == nil { request.tier.remove(record) }
+            guard keepsPart, partConditions(for: record.cached, from: 0, to: nil) != nil else {
+                request.tier.remove(record)
+                return false
+            }
+            return true
         }
     }
 

@@ -9,6 +9,10 @@ package struct AccessLogLine {
         /// Microseconds since 1970.
         package var startedAt: Int64 = 0
         package var endedAt: Int64 = 0
+        /// The number of the request in its worker, from 1.
+        package var number: UInt64 = 0
+        /// The number of the CONNECT whose tunnel the request came in. 0 outside of opened tunnels.
+        package var tunnel: UInt64 = 0
         /// Nil for a client of a Unix socket.
         package var client: IPAddress?
         package var user: String?
@@ -52,28 +56,40 @@ package struct AccessLogLine {
     private var namedClient: IPAddress?
     private var clientName = AccessLogLine.unixClient
 
-    package init() {}
+    /// What the numbers of requests follow in the log.
+    private let idPrefix: [UInt8]
+
+    /// - Parameter idPrefix: names the process and the worker, so that no number is there twice. Without anything to escape.
+    package init(idPrefix: [UInt8]) { self.idPrefix = idPrefix }
 
     /// Appends one line.
     ///
     /// - Parameters:
     ///   - method, target: as received. Empty if the message was not a valid request.
+    ///   - origin: scheme and authority, where the target begins with its path: `https://example.org`. Empty otherwise.
     package mutating func append(
-        _ facts: Facts, method: borrowing Span<UInt8>, target: borrowing Span<UInt8>, to line: inout [UInt8]
+        _ facts: Facts, method: borrowing Span<UInt8>, origin: borrowing Span<UInt8>, target: borrowing Span<UInt8>,
+        to line: inout [UInt8]
     ) {
         renderSecond(of: facts.startedAt)
         name(facts.client)
-        let room = lengthMax(facts, method: method.count, target: target.count)
+        let room = lengthMax(facts, method: method.count, target: origin.count + target.count)
         // The text of a line is made in one piece: room is looked for once.
-        line.append(addingCapacity: room) { write(facts, method, target, to: &$0) }
+        line.append(addingCapacity: room) { write(facts, method, origin, target, to: &$0) }
     }
 
     private func write(
-        _ facts: Facts, _ method: borrowing Span<UInt8>, _ target: borrowing Span<UInt8>,
-        to line: inout OutputSpan<UInt8>
+        _ facts: Facts, _ method: borrowing Span<UInt8>, _ origin: borrowing Span<UInt8>,
+        _ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>
     ) {
         line.append("{\"time\":\"")
         appendTime(facts.startedAt, to: &line)
+        line.append("\",\"id\":\"")
+        appendID(facts.number, to: &line)
+        if facts.tunnel > 0 {
+            line.append("\",\"tunnel\":\"")
+            appendID(facts.tunnel, to: &line)
+        }
         line.append("\",\"client\":\"")
         line.append(clientName.span)
         if let user = facts.user {
@@ -88,6 +104,7 @@ package struct AccessLogLine {
         line.append("\",\"method\":\"")
         for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
         line.append("\",\"uri\":\"")
+        for index in origin.indices { AccessLogLine.escape(origin[index], to: &line) }
         if AccessLogLine.needsNoCare(target) {
             line.append(target)
         } else {
@@ -132,6 +149,11 @@ package struct AccessLogLine {
         append(",\"close\":\"", facts.closeReason, to: &line)
     }
 
+    private func appendID(_ number: UInt64, to line: inout OutputSpan<UInt8>) {
+        line.append(idPrefix.span)
+        appendDecimal(number, to: &line)
+    }
+
     /// Appends a member whose value is a name of Larder's own.
     private func append(_ beginning: StaticString, _ value: String?, to line: inout OutputSpan<UInt8>) {
         guard let value else { return }
@@ -144,7 +166,7 @@ package struct AccessLogLine {
     private func lengthMax(_ facts: Facts, method: Int, target: Int) -> Int {
         var escaped = method + target
         if let user = facts.user { escaped += user.utf8.count }
-        var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count
+        var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count + 2 * idPrefix.count
         if let listener = facts.listener { names += listener.utf8.count }
         if let particulars = facts.particulars {
             escaped += particulars.redirectedTo?.count ?? 0

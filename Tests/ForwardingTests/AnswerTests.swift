@@ -390,17 +390,19 @@ struct AccessLogLineTests {
         facts.status = 200
         facts.bodyBytes = 12
         facts.outcome = "hit"
+        (facts.number, facts.tunnel) = (7, 3)
         var particulars = AccessLogLine.Particulars()
         particulars.reason = "x"
         particulars.isUnverified = true
         particulars.isBroken = true
         facts.particulars = particulars
-        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        let none: [UInt8] = []
+        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
         let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
-        line.append(facts, method: method.span, target: target.span, to: &bytes)
+        line.append(facts, method: method.span, origin: none.span, target: target.span, to: &bytes)
         #expect(
             text(bytes) == """
-                {"time":"1994-11-06T08:49:37.042Z","client":"unix","user":"a\\"b","method":"GET",\
+                {"time":"1994-11-06T08:49:37.042Z","id":"6-0-7","tunnel":"6-0-3","client":"unix","user":"a\\"b","method":"GET",\
                 "uri":"http://h/?token=***","status":200,"bytes":12,"duration_us":1500,"outcome":"hit",\
                 "reason":"x","tls":"unverified","broken":true}
 
@@ -418,6 +420,7 @@ struct AccessLogLineTests {
     ) {
         var facts = AccessLogLine.Facts()
         (facts.startedAt, facts.endedAt, facts.bodyBytes, facts.status) = (0, .max, .max, .max)
+        (facts.number, facts.tunnel) = (.max, .max)
         facts.client = IPAddress(v6: .max, low: .max)
         facts.user = String(repeating: "\u{1}", count: 1000)
         var particulars = AccessLogLine.Particulars()
@@ -428,19 +431,21 @@ struct AccessLogLineTests {
         particulars.redirectedTo = row.target
         (particulars.isUnverified, particulars.isBroken) = (true, true)
         facts.particulars = particulars
-        var (line, bytes) = (AccessLogLine(), [UInt8]())
-        line.append(facts, method: row.method.span, target: row.target.span, to: &bytes)
+        let none: [UInt8] = []
+        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        line.append(facts, method: row.method.span, origin: none.span, target: row.target.span, to: &bytes)
         #expect(bytes.count > row.target.count && bytes.last == 0x0A && bytes.count { $0 == 0x0A } == 1)
     }
 
     @Test func `lines of other clients and other seconds have their own names and times`() {
-        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        let none: [UInt8] = []
+        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
         var facts = AccessLogLine.Facts()
         let nothing: [UInt8] = []
         for (client, time) in [("192.0.2.1", 0), ("192.0.2.1", 999_999), ("::1", 1_000_000), (nil, -1)] {
             facts.client = client.flatMap { IPAddress(strict: Array($0.utf8)) }
             facts.startedAt = Int64(time)
-            line.append(facts, method: nothing.span, target: nothing.span, to: &bytes)
+            line.append(facts, method: nothing.span, origin: none.span, target: nothing.span, to: &bytes)
         }
         let beginnings = text(bytes).split(separator: "\n").map { $0.prefix { $0 != "," } }
         #expect(
@@ -448,14 +453,15 @@ struct AccessLogLineTests {
                 "{\"time\":\"1970-01-01T00:00:00.000Z\"", "{\"time\":\"1970-01-01T00:00:00.999Z\"",
                 "{\"time\":\"1970-01-01T00:00:01.000Z\"", "{\"time\":\"1969-12-31T23:59:59.999Z\"",
             ])
-        let clients = text(bytes).split(separator: "\n").map { $0.split(separator: "\"")[7] }
+        let clients = text(bytes).split(separator: "\n").map { $0.split(separator: "\"")[11] }
         #expect(clients == ["192.0.2.1", "192.0.2.1", "::1", "unix"])
     }
 
     @Test func `a client cannot forge a line`() {
-        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        let none: [UInt8] = []
+        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
         let (method, target) = ([UInt8](), Array("a\"b\\c\r\n\u{7F}".utf8))
-        line.append(AccessLogLine.Facts(), method: method.span, target: target.span, to: &bytes)
+        line.append(AccessLogLine.Facts(), method: method.span, origin: none.span, target: target.span, to: &bytes)
         #expect(text(bytes).contains("\"uri\":\"a\\\"b\\\\c\\u000d\\u000a\\u007f\""))
         #expect(text(bytes).hasPrefix("{\"time\":\"1970-01-01T00:00:00.000Z\""))
         #expect(bytes.count { $0 == 0x0A } == 1)

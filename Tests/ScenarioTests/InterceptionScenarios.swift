@@ -346,6 +346,29 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test func `lines of requests in a tunnel have the whole URL, an ID, and that of the CONNECT`() throws {
+        try withOrigin(.answers(Self.stored)) { s, origin in
+            let authority = Self.authority(origin)
+            for _ in 1...2 {
+                let client = try s.secureTunnel(to: authority)
+                for path in ["/a", "/a", "/b?x=1"] { _ = try client.getInside(path, host: authority) }
+            }
+            func member(_ name: String, of line: String) -> String? {
+                line.split(separator: "\"\(name)\":\"").dropFirst().first?.split(separator: "\"").first.map(String.init)
+            }
+            let lines = try s.logLines()
+            let ids = lines.compactMap { member("id", of: $0) }
+            #expect(ids.count == lines.count && Set(ids).count == ids.count, "\(lines)")
+            let opened = lines.filter { $0.contains("\"outcome\":\"opened\"") }.compactMap { member("id", of: $0) }
+            #expect(opened.count == 2)
+            for tunnel in opened {
+                let inside = lines.filter { member("tunnel", of: $0) == tunnel }
+                let wanted = ["/a", "/a", "/b?x=1"].map { "https://\(authority)\($0)" }
+                #expect(inside.compactMap { member("uri", of: $0) } == wanted, "\(lines)")
+            }
+        }
+    }
+
     // MARK: origins that fail
 
     @Test func `an origin whose certificate is not trusted is a 502 inside the tunnel`() throws {

@@ -12,15 +12,22 @@ package final class AccessLogBuffer {
     let isOn: Bool
     // A line is written by one call, which calls nothing of this class: the unchecked accesses are exclusive.
     @exclusivity(unchecked) private var lines: [UInt8] = []
-    @exclusivity(unchecked) private var line = AccessLogLine()
+    @exclusivity(unchecked) private var line: AccessLogLine
+    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
+    /// Where scheme and authority of a request in a tunnel are put together.
+    @exclusivity(unchecked) private var origin: [UInt8] = []
     private let loop: EventLoop
     private var timer: Timer?
     private var isScheduled = false
     private let counters: Counters
     private static let flushBytes = 64 << 10
 
-    init(sink: AccessLogSink, counters: Counters, loop: EventLoop) {
+    /// - Parameter worker: the number of the worker, from 0.
+    init(sink: AccessLogSink, counters: Counters, loop: EventLoop, worker: Int) {
         self.loop = loop
+        // Seconds tell a process from the one before it: no request gets the ID of another one.
+        unsafe line = AccessLogLine(
+            idPrefix: Array("\(String(loop.wallMicroseconds / 1_000_000, radix: 16))-\(worker)-".utf8))
         self.sink = sink
         self.counters = counters
         isOn = sink.isOn
@@ -52,6 +59,13 @@ package final class AccessLogBuffer {
     @inline(__always)
     var now: Int64 { isOn ? loop.wallMicroseconds : 0 }
 
+    /// The account of a request that begins now.
+    @inline(__always)
+    func opened() -> Account {
+        unsafe lastNumber &+= 1
+        return unsafe Account(startedAt: now, number: lastNumber)
+    }
+
     // MARK: one line
 
     /// - Parameter redirectedTo: the URI where redirects led that Larder followed. Nil if it followed none.
@@ -68,6 +82,7 @@ package final class AccessLogBuffer {
         listener: String?, user: String?, redirectedTo: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
+        unsafe writeOrigin(of: head, bytes)
         guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
             return unsafe append(
                 account, method: method, target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]),
@@ -78,6 +93,19 @@ package final class AccessLogBuffer {
                 account, method: method, target: $0, client: client, listener: listener, user: user,
                 redirectedTo: redirectedTo)
         }
+    }
+
+    /// Puts scheme and authority together for a request in an opened tunnel, whose target begins with the path. Empty for all others.
+    private func writeOrigin(of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe origin.removeAll(keepingCapacity: true)
+        let (target, host) = (head.target, head.target.hostRange)
+        // `FixedOrigin` has completed the target with what the Host field names.
+        guard target.form == .absolute, !head.targetRange.contains(host.lowerBound), !host.isEmpty else { return }
+        unsafe origin.append(target.scheme == .https ? "https://" : "http://")
+        unsafe appendNormalisedHost(bytes.span, host, to: &origin)
+        guard target.port != target.scheme.defaultPort else { return }
+        unsafe origin.append(0x3A)
+        unsafe appendDecimal(UInt64(target.port), to: &origin)
     }
 
     /// The target with the host as rules and keys have it: in lower case, without a dot at its end. Nil if it is so already, as nearly always.
@@ -119,6 +147,8 @@ package final class AccessLogBuffer {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
         facts.endedAt = now
+        facts.number = account.number
+        facts.tunnel = account.tunnel
         facts.client = client
         facts.user = user
         facts.listener = listener
@@ -129,7 +159,8 @@ package final class AccessLogBuffer {
         if account.hasParticulars || redirectedTo != nil {
             facts.particulars = AccessLogBuffer.particulars(of: account, redirectedTo: redirectedTo)
         }
-        unsafe line.append(facts, method: method.span, target: target.span, to: &lines)
+        unsafe line.append(facts, method: method.span, origin: origin.span, target: target.span, to: &lines)
+        unsafe origin.removeAll(keepingCapacity: true)
         counters.add(.accessLogLines)
         if unsafe lines.count >= AccessLogBuffer.flushBytes { return flush() }
         guard !isScheduled, let timer else { return }

@@ -10,6 +10,10 @@ import Transaction
 struct Account {
     /// Microseconds of the wall clock; 0 if nobody logs it.
     var startedAt: Int64 = 0
+    /// The number of the request in its worker, from 1; 0 if it is not logged.
+    var number: UInt64 = 0
+    /// The number of the CONNECT in whose tunnel the request came, which the same worker has answered. 0: none.
+    var tunnel: UInt64 = 0
     var bodyBytes = 0
     var status: UInt16 = 0
     var outcome: RequestOutcome = .none
@@ -39,6 +43,9 @@ struct Account {
             || status == 0 || reported != SIMD4()
     }
 
-    /// - Parameter startedAt: `AccessLogBuffer.now`.
-    init(startedAt: Int64) { self.startedAt = startedAt }
+    /// `AccessLogBuffer.opened` makes it.
+    init(startedAt: Int64, number: UInt64) {
+        self.startedAt = startedAt
+        self.number = number
+    }
 }

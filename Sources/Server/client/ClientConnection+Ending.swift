@@ -83,7 +83,8 @@ extension ClientConnection {
             phase == .idle && exchange == nil && delivery == nil, "a head is refused when no answer is under way")
         worker.counters.add(.requests)
         worker.counters.add(.refused)
-        account = Account(startedAt: worker.log.now)
+        account = worker.log.opened()
+        account.tunnel = context.tunnel
         account.status = status
         account.outcome = .refused
         account.isSocks = context.isSocks

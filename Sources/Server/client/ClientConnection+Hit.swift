@@ -22,10 +22,13 @@ extension ClientConnection {
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
         countRequest()
-        account = Account(startedAt: worker.log.now)
+        account = worker.log.opened()
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
+        if let origin = context.fixedOrigin {
+            account.tunnel = context.tunnel
+            guard unsafe completeTarget(by: origin, bytes) else { return }
+        }
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isOrdinary, pins == nil else {
             if let shortWay { return unsafe answer(bytes, by: shortWay) }
             return unsafe answerUncommonRequest(bytes)

@@ -96,7 +96,7 @@ extension ClientConnection {
     /// Refuses a client before any request, in its own terms, then closes the connection.
     private func refuse(_ reason: CloseReason, reply: [UInt8]) {
         precondition(phase == .idle && unsentBytes == 0, "a protocol is refused before any request")
-        account = Account(startedAt: worker.log.now)
+        account = worker.log.opened()
         account.outcome = .refused
         account.closeReason = reason
         account.isSocks = context.isSocks

@@ -24,21 +24,24 @@ struct ClientContext {
         let fixedOrigin: FixedOrigin?
         let serverName: ServerName?
         let program: ProgramLink?
+        let tunnel: UInt64
 
         init(
-            _ proof: ConnectionProof?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?
+            _ proof: ConnectionProof?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?,
+            _ tunnel: UInt64
         ) {
             self.proof = proof
             self.fixedOrigin = fixedOrigin
             self.serverName = serverName
             self.program = program
+            self.tunnel = tunnel
         }
     }
 
     init(
         peer: IPAddress?, isAdmitted: Bool, proof: ConnectionProof? = nil, listener: ListenerTerms?,
         isSecured: Bool = false, isSocks: Bool = false, fixedOrigin: FixedOrigin? = nil, serverName: ServerName? = nil,
-        program: ProgramLink? = nil
+        program: ProgramLink? = nil, tunnel: UInt64 = 0
     ) {
         self.peer = peer
         self.isAdmitted = isAdmitted
@@ -47,7 +50,7 @@ struct ClientContext {
         self.isSocks = isSocks
         self.listener = listener
         let isParticular = proof != nil || fixedOrigin != nil || serverName != nil || program != nil
-        particulars = isParticular ? Particulars(proof, fixedOrigin, serverName, program) : nil
+        particulars = isParticular ? Particulars(proof, fixedOrigin, serverName, program, tunnel) : nil
     }
 
     /// Who the client proved to be for the whole connection: with its certificate, with SOCKS, or, in an opened tunnel, with the CONNECT. Nil
@@ -57,6 +60,8 @@ struct ClientContext {
     var fixedOrigin: FixedOrigin? { particulars?.fixedOrigin }
     /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.
     var serverName: ServerName? { particulars?.serverName }
+    /// The number of the CONNECT that opened the tunnel (`Account.number`). 0 outside of opened tunnels.
+    var tunnel: UInt64 { particulars?.tunnel ?? 0 }
     /// Where this process itself is the client. Nil for all others.
     var program: ProgramLink? { particulars?.program }
 }

@@ -374,7 +374,7 @@ final class Doorstep: TimedObject {
         if case .ended = stage { return }
         stage = .ended
         if isRefused {
-            var account = Account(startedAt: worker.log.now)
+            var account = worker.log.opened()
             account.outcome = .refused
             account.closeReason = reason
             worker.counters.add(.refused)

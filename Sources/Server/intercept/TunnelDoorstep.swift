@@ -394,7 +394,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
                 scheme: scheme, host: target.host.uriText, port: request.head.target.port),
-            serverName: request.serverName)
+            serverName: request.serverName, tunnel: account.number)
         unsafe worker.accept(transport, context, place, received: bytes)
     }
 

@@ -137,7 +137,7 @@ import Synchronization
         readers = ReaderQueue(loop: loop, clients: clients)
         tokenDesk = TokenDesk(loop: loop, tickets: shared.tickets)
         counters = Counters()
-        log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop)
+        log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop, worker: number)
         unsafe scratch = .allocate(capacity: 1)
         unsafe scratch.initialize(
             to: Scratch(

@@ -97,6 +97,10 @@ import Testing
         Fault("a name twice", sealed(usual + " requests=17"), .malformed),
         Fault("a figure that is no number", sealed(usual + " disk-hits=-1"), .malformed),
         Fault("a figure beyond 64 bits", sealed(usual + " disk-hits=18446744073709551616"), .malformed),
+        Fault(
+            "a time that no clock has", sealed(usual.replacing("=1700000000 ", with: "=9007199254740992 ")), .malformed),
+        Fault("one of 63 bits", sealed(usual.replacing("=1700000005000", with: "=9223372036854775807")), .malformed),
+        Fault("one of 64 bits", sealed(usual.replacing("=1700000005000", with: "=18446744073709551615")), .malformed),
         Fault("a name that is not UTF-8", sealed(Array("\(usual) ".utf8) + [0xFF, 0x3D, 0x31]), .malformed),
         Fault("another node", sealed(usual.replacing("cache-1", with: "cache-2")), .wrongNode),
     ]

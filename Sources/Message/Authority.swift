@@ -2,7 +2,8 @@
 ///
 /// Userinfo is refused (RFC 9110 §4.2.4).
 package struct Authority: Sendable, Equatable {
-    /// The host, with brackets if it is an IP literal. Never empty.
+    /// The host, with brackets if it is an IP literal. Never empty. Without the dot at the end that makes a name absolute in DNS (RFC 1034 §3.1):
+    /// with it and without it is one host, and everything behind the parser knows the name in this form alone.
     package var host: Range<Int>
     /// The port. Nil if there is none, or only its colon.
     package var port: UInt16?
@@ -30,9 +31,9 @@ package func parseAuthority(
 ) throws(Authority.Failure) -> Authority {
     let hostEnd = try endOfHost(bytes, in: range)
     guard hostEnd > range.lowerBound, hostEnd - range.lowerBound <= 255 else { throw .host }
-    guard hostEnd < range.upperBound else { return Authority(host: range.lowerBound..<hostEnd, port: nil) }
-    let port = try parsePort(bytes, in: (hostEnd + 1)..<range.upperBound)
-    return Authority(host: range.lowerBound..<hostEnd, port: port)
+    let host = range.lowerBound..<endOfName(bytes, hostEnd)
+    guard hostEnd < range.upperBound else { return Authority(host: host, port: nil) }
+    return Authority(host: host, port: try parsePort(bytes, in: (hostEnd + 1)..<range.upperBound))
 }
 
 /// Parses the usual form of an authority: a name or dotted address, with or without a port, up to "/", "?" or `limit`.
@@ -45,7 +46,7 @@ package func parsePlainAuthority(_ bytes: RawSpan, from start: Int, to limit: In
         .!isNameByte(block) .| ((block .== vector(0x2E)) .& (before .== vector(0x2E)))
     }
     guard hostEnd > start, hostEnd &- start <= 255 else { return nil }
-    let host = start..<hostEnd
+    let host = start..<endOfName(bytes, hostEnd)
     if hostEnd == limit || endsAuthority(byte(bytes, hostEnd)) { return (Authority(host: host, port: nil), hostEnd) }
     guard byte(bytes, hostEnd) == 0x3A else { return nil }
     var value: UInt32 = 0
@@ -68,6 +69,12 @@ package func endsAuthority(_ byte: UInt8) -> Bool { byte == 0x2F || byte == 0x3F
 @inline(__always)
 private func byte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
     unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+}
+
+/// The end of the host without a dot at its end. No name begins with a dot, so something is left.
+@inline(__always)
+private func endOfName(_ bytes: RawSpan, _ hostEnd: Int) -> Int {
+    byte(bytes, hostEnd &- 1) == 0x2E ? hostEnd &- 1 : hostEnd
 }
 
 /// The index of the colon before the port, or the end. Every byte before it is valid.

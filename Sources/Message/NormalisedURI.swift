@@ -32,12 +32,10 @@ package func appendNormalisedOrigin(
     }
 }
 
-/// Appends the host in lower case, without the dot that makes a name absolute in DNS, because it names the same host.
+/// Appends the host in lower case.
 package func appendNormalisedHost(_ bytes: borrowing Span<UInt8>, _ host: Range<Int>, to result: inout [UInt8]) {
-    var end = host.upperBound
-    if host.count > 1, bytes[end - 1] == 0x2E { end -= 1 }
     let start = result.count
-    result.append(bytes, host.lowerBound..<end)
+    result.append(bytes, host)
     for index in start..<result.count where result[index] &- 0x41 < 26 { result[index] |= 0x20 }
 }
 
@@ -57,13 +55,14 @@ package func isNormalisedURI(_ target: RequestTarget, _ bytes: RawSpan) -> Bool 
     if host.upperBound == path.lowerBound {
         guard target.port == target.scheme.defaultPort else { return false }
     } else {
+        // There may be a dot behind the host, which is no part of it.
         guard target.port != target.scheme.defaultPort, path.lowerBound - host.upperBound > 1,
+            loadByte(bytes, host.upperBound) == 0x3A,
             loadByte(bytes, host.upperBound + 1) != 0x30
         else { return false }
     }
-    return loadByte(bytes, host.upperBound - 1) != 0x2E
-        && scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
-            == host.upperBound
+    return scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
+        == host.upperBound
 }
 
 private func hasLowercaseScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int) -> Bool {

@@ -60,7 +60,7 @@ package struct Journal: Sendable, Equatable {
         let request = observation.request
         var shape: PathShape?
         if !request.isTunnel {
-            shape = recipes.shape(of: request)
+            shape = isMethodOfRules(request.methodText) ? recipes.shape(of: request) : nil
             if shape == nil { leftOut += 1 }
         }
         if !observation.isEndOfTunnel { runs[runs.count - 1].requests += 1 }

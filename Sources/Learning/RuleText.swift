@@ -7,7 +7,9 @@ extension Journal {
     /// The same journal always makes the same text.
     package var yaml: String {
         let learnt = neededRules
-        var lines = ["# Job \(job), \(counted(runs.count, "run")) of \(scope.text), \(counted(requests, "request"))."]
+        var lines = [
+            yamlComment("Job \(job), \(counted(runs.count, "run")) of \(scope.text), \(counted(requests, "request")).")
+        ]
         if leftOut > 0 {
             lines.append(
                 "# \(counted(leftOut, "request")) left out: there were too many different paths, or no rule can name them."
@@ -37,7 +39,7 @@ extension LearntRule {
             conditions.keys
             + (intercept.map { [Key(name: "intercept", values: [$0 ? "yes" : "no"], isList: false)] } ?? [])
         let isShort = conditions.paths.count <= 2
-        var lines = ["# \(comment)"]
+        var lines = [yamlComment(comment)]
         if isShort {
             lines.append("- allow: { " + keys.map { "\($0.name): \($0.text)" }.joined(separator: ", ") + " }")
         } else {
@@ -84,15 +86,8 @@ private struct Key {
 
 extension RuleConditions {
     fileprivate var keys: [Key] {
-        parts.map { name, values in
-            Key(name: name, values: name == "port" || name == "method" ? values : values.map(quoted))
-        }
+        parts.map { name, values in Key(name: name, values: name == "port" ? values : values.map(yamlScalar)) }
     }
-}
-
-/// A double-quoted scalar of YAML (1.2 §7.3.1).
-private func quoted(_ text: String) -> String {
-    "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
 }
 
 private func counted(_ count: Int, _ noun: String) -> String { count == 1 ? "1 \(noun)" : "\(count) \(noun)s" }

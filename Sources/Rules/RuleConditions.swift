@@ -150,6 +150,18 @@ package struct RuleCondition: OptionSet, Sendable {
     package var count: Int { rawValue.nonzeroBitCount }
 }
 
+/// Whether a rule can name the method: a token (RFC 9110 §5.6.2, §9.1) that is not a word in lower case, as of somebody who means `GET` and writes
+/// `get`. Methods are compared as they are sent.
+package func isMethodOfRules(_ text: String) -> Bool {
+    guard !text.isEmpty, text.utf8.allSatisfy(isTchar) else { return false }
+    let isWord = text.utf8.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    return !isWord || !text.utf8.contains { (0x61...0x7A).contains($0) }
+}
+
+private func isAlphanumeric(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+}
+
 /// Which spellings of a path a condition compares. Origins may treat several spellings as the same path.
 package enum PathReading: Sendable {
     /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).

@@ -68,15 +68,8 @@ extension SettingKind where Value == String {
     /// A method (RFC 9110 §9.1). Methods are case-sensitive, and all registered ones are in upper case.
     static var method: SettingKind {
         .scalar(
-            "a method in upper case", parse: { text in isMethod(text) ? text : nil }, render: { $0 },
-            hint: { text in isMethod(text.uppercased()) ? "methods are upper case: \(text.uppercased())" : nil })
-    }
-
-    @Sendable private static func isMethod(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy {
-                (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
-            }
+            "a method in upper case", parse: { text in isMethodOfRules(text) ? text : nil }, render: { $0 },
+            hint: { text in isMethodOfRules(text.uppercased()) ? "methods are upper case: \(text.uppercased())" : nil })
     }
 }
 

@@ -12,7 +12,10 @@ struct LearntRulesPropertyTests {
         var generator: SeededGenerator
         let hosts = ["a.example.org", "b.example.org", "c.example", "203.0.113.7", "10.9.8.7", "[2001:db8::1]"]
         let ports: [UInt16] = [80, 443, 8080]
-        let methods: [(Method, String?)] = [(.get, nil), (.head, nil), (.post, nil), (.put, nil), (.other, "PURGE")]
+        let methods: [(Method, String?)] = [
+            (.get, nil), (.head, nil), (.post, nil), (.put, nil), (.other, "PURGE"), (.other, "'PUT'"), (.other, "#X"),
+            (.other, "!t"), (.other, "*"), (.other, "NO"),
+        ]
         let segments = [
             "a", "b", "c", "pool", "x.whl", "y.deb", "%7E", "%2f", "a*b", "{x}", "with%20space", ";p", "...", "~", "-",
             "simple", "info", "refs", "", "a%2Fb", "\\", "%5c", ".", "..",

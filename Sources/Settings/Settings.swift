@@ -489,7 +489,8 @@ enum Settings {
                 "For the first byte of a response, from the last byte of the request."),
             Setting(
                 "timeouts.idle", \.timeouts.idle, .duration(TimeoutSettings.idleBounds), reload: .live,
-                "For the next piece of a body, from an origin or to a client."),
+                "For the next piece of a body, from an origin or to a client. For the rest of the head of a response, from its first byte."
+            ),
             Setting(
                 "timeouts.total", \.timeouts.total,
                 SettingKind<Duration>.duration(TimeoutSettings.totalBounds).or("off"),

@@ -47,6 +47,7 @@ extension Exchange {
         if snapshot.cacheRulesDependOnIndexes {
             worker.shared.indexDigests.read(record, of: request, by: snapshot, on: worker)
         }
+        announceUnreadBody()
         stream.begin(delivery: answer.delivery) {
             unsafe answer.append(
                 minorVersion: request.head.minorVersion, persists: stream.persists, using: worker.vectors, to: &$0)
@@ -123,6 +124,7 @@ extension Exchange {
         stream.account.status = response.status
         stream.account.outcome = .passed
         if head.endsWithConnection { stream.closeAfterwards(.endOfBody) }
+        announceUnreadBody()
         stream.begin(delivery: delivery) {
             head.append(response, persists: stream.persists, now: worker.wallTime, to: &$0)
             unsafe $0.append(contentsOf: content)
@@ -206,6 +208,7 @@ extension Exchange {
             isAnswered = true
             stream.account.status = status
             stream.account.outcome = .local
+            announceUnreadBody()
             stream.begin {
                 LocalAnswer.appendResponse(
                     status: status, fields: fields, body: body, persists: stream.persists,
@@ -220,6 +223,7 @@ extension Exchange {
         isAnswered = true
         stream.account.status = page.status
         stream.account.outcome = .local
+        announceUnreadBody()
         let body = page.sendsBody ? worker.pageBodies.body(of: page, tier: worker.zones[0].tier) : nil
         stream.begin(delivery: body.map { Delivery(passing: $0, isChunked: false, trailers: nil) }) {
             LocalAnswer.appendHead(

@@ -133,6 +133,12 @@ extension Exchange {
         isOver ? stream.flush() : stream.resumeReading()
     }
 
+    /// Decides before the head is written that the connection closes behind it, if the request has not been read to its end: the head has to say so
+    /// (RFC 9112 §9.6), or the client would send its next request on a connection that closes.
+    func announceUnreadBody() {
+        if leavesRequestUnread, !discardsBody { stream.closeAfterwards(.requestUnread) }
+    }
+
     /// Whether the answer was sent before the whole request was read. The connection cannot carry another request then.
     var leavesRequestUnread: Bool { stream.body?.isTaken == false }
 }

@@ -316,6 +316,8 @@ extension Fetch {
             if legs != nil, unsafe takeForLogIn(received) { return true }
             if incoming.head.isEmpty {
                 unsafe parseHead(received)
+                // The first byte has come. The rest of the head has a limit of its own, which its bytes do not move.
+                if isIn(.asked), !incoming.head.isEmpty, !holdsBody, !isAskingPeer { wait(terms.idle) }
             } else {
                 unsafe incoming.head.append(contentsOf: received)
                 parseKeptHead()

@@ -76,6 +76,8 @@ struct Standing {
             lifetime += initialAge / second
         }
         age = (initialAge + residentTime) / second
+        // From before the clock was set back: nobody knows how old it is.
+        if now.ticks - last.responseTime.ticks < -5 * second { age = 1 << 31 }
         // What was never fresh may be for one client alone.
         staleOnErrorMax = directives.staleIfError ?? (granted > 0 ? policy.staleOnErrorMax.count : 0)
     }

@@ -37,7 +37,7 @@ package struct BodyReader: ~Copyable {
 
     private final class Decoder {
         var chunked: ChunkedDecoder
-        init(limits: Limits) { chunked = ChunkedDecoder(limits: limits) }
+        init(limits: Limits) { chunked = ChunkedDecoder(limits: limits, isLenient: true) }
     }
 
     /// The reader of a message without content.

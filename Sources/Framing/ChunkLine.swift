@@ -3,7 +3,8 @@ import Message
 /// Parses `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1), byte by byte. Extensions are checked and dropped (§7.1.1).
 ///
 /// The size has digits only: no sign, no `0x`. It is at most `octetCountMax`. White space is accepted only around the delimiters of an extension ("bad" white space), and
-/// a bare LF is refused. If two recipients differed in one of these, an attacker could make them see different messages.
+/// a bare LF is refused. If two recipients differed in one of these, an attacker could make them see different messages. An origin may write white
+/// space behind the size, as some do: what comes from it is framed anew.
 struct ChunkLine: Sendable {
     private enum State { case size, delimiter, nameOpen, name, afterName, value, token, quoted, escaped, lineFeed }
 
@@ -13,6 +14,12 @@ struct ChunkLine: Sendable {
     private var byteCount = 0
     /// White space was read, so a delimiter of an extension must follow.
     private var afterSpace = false
+    /// There is nothing but white space behind the size so far.
+    private var isBehindSize = true
+    private let allowsTrailingSpace: Bool
+
+    /// - Parameter allowsTrailingSpace: white space may stand between the size and the end of the line.
+    init(allowsTrailingSpace: Bool) { self.allowsTrailingSpace = allowsTrailingSpace }
 
     /// Takes the next byte. Returns the size if the line is complete, nil otherwise.
     mutating func take(_ byte: UInt8, limits: Limits) throws(FramingError) -> UInt64? {
@@ -39,8 +46,8 @@ struct ChunkLine: Sendable {
         switch byte {
         case 0x0D: state = .lineFeed
         case 0x0A: throw .bareLineFeed
-        case 0x3B: state = .nameOpen
-        case 0x20, 0x09: (state, afterSpace) = (.delimiter, true)
+        case 0x3B: (state, isBehindSize) = (.nameOpen, false)
+        case 0x20, 0x09: (state, afterSpace) = (.delimiter, !allowsTrailingSpace)
         default: throw .badChunkSize
         }
     }
@@ -79,9 +86,11 @@ struct ChunkLine: Sendable {
     /// Takes a byte that follows a size, a name or a value.
     private mutating func takeDelimiter(_ byte: UInt8, mayAssign: Bool) throws(FramingError) {
         switch byte {
-        case 0x3B: (state, afterSpace) = (.nameOpen, false)
+        case 0x3B: (state, afterSpace, isBehindSize) = (.nameOpen, false, false)
         case 0x3D where mayAssign: (state, afterSpace) = (.value, false)
-        case 0x20, 0x09: (state, afterSpace) = (mayAssign ? .afterName : .delimiter, true)
+        case 0x20, 0x09:
+            state = mayAssign ? .afterName : .delimiter
+            afterSpace = !(isBehindSize && allowsTrailingSpace)
         case 0x0D where !afterSpace: state = .lineFeed
         case 0x0A: throw .bareLineFeed
         default: throw .badChunkExtension

@@ -25,12 +25,18 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private var state = State.sizeLine
-    private var line = ChunkLine()
+    private var line: ChunkLine
     private var trailerBytes: [UInt8] = []
     private var trailerSection = FieldSection()
     private let limits: Limits
+    private let isLenient: Bool
 
-    package init(limits: Limits) { self.limits = limits }
+    /// - Parameter isLenient: the body comes from an origin, which may write white space behind a chunk size.
+    package init(limits: Limits, isLenient: Bool = false) {
+        self.limits = limits
+        self.isLenient = isLenient
+        line = ChunkLine(allowsTrailingSpace: isLenient)
+    }
 
     /// The trailer section (RFC 9112 §7.1.2). Nil if there is none, or if the body is incomplete.
     package var trailers: Fields? {
@@ -61,7 +67,7 @@ package struct ChunkedDecoder: Sendable {
         case .sizeLine:
             guard let size = try line.take(byte, limits: limits) else { return }
             state = size == 0 ? .trailerLine(start: 0) : .data(remaining: size)
-            line = ChunkLine()
+            line = ChunkLine(allowsTrailingSpace: isLenient)
         case .dataCR:
             guard byte == 0x0D else { throw .badChunkEnd }
             state = .dataLF

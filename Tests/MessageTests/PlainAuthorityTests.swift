@@ -28,7 +28,7 @@ struct PlainAuthorityTests {
 
     static let plain: [(String, String, UInt16?)] = [
         ("a", "a", nil), ("127.0.0.1:1234", "127.0.0.1", 1234), ("www.example.com:8080/x", "www.example.com", 8080),
-        ("a.b-c.example./", "a.b-c.example.", nil), ("a:65535?q", "a", 65535),
+        ("a.b-c.example./", "a.b-c.example", nil), ("a:65535?q", "a", 65535),
         ("a-long-name-of-more-than-sixteen-bytes.example:1", "a-long-name-of-more-than-sixteen-bytes.example", 1),
     ]
     @Test(arguments: plain) func `the fast paths accept the common forms`(

@@ -234,7 +234,8 @@ extension Fetch {
             Diagnostics.debug(
                 .transfers,
                 "\(subject): ended after \(retrieval.progress.received) bytes\(isKept ? ", which are kept" : "")")
-            notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
+            let refusal: Refusal = hasMalformedBody ? .responseInvalid : .responseIncomplete
+            notify { $0.fetchFailed(refusal, denial: nil) }
         case .abandoned:
             transfer?.resolve(.notShared)
             abandonSink()

@@ -148,6 +148,7 @@ extension Fetch {
         incoming.head = []
         incoming.progress = HeadProgress()
         incoming.persists = false
+        hasMalformedBody = false
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
         if terms.isHTTP10 {
@@ -673,6 +674,9 @@ extension Fetch {
                 }
             } catch {
                 worker.counters.count(error)
+                notify { $0.note(violation: error) }
+                Diagnostics.debug(.transfers, "\(subject): the body is malformed: \(error.reason)")
+                hasMalformedBody = true
                 return brokeOff()
             }
         }

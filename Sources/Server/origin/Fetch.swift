@@ -101,6 +101,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    /// The framing of the body that came last was invalid: it did not break off.
+    var hasMalformedBody = false
     /// How often was read since the readers of the body were last told to send.
     var readsUnsent = 0
     /// Holds the response to the rates of `bandwidth`. Nil: without limit.

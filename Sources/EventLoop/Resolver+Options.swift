@@ -22,6 +22,9 @@ extension Resolver {
         /// How long expired addresses are used before their name is asked for again (RFC 8767 §4: "failure recheck timer").
         package var refreshPause: Duration = .seconds(30)
         package var family: FamilyPreference = .any
+        /// How long a question for both families may take before each is asked for on its own. A server that is silent about one of them then holds
+        /// up nobody who can use the other (RFC 8305 §3: no waiting for both).
+        package var familyWait: Duration = .milliseconds(100)
         package var entriesMax = 10_000
         /// The most queries at a time.
         package var queriesMax = 1_000

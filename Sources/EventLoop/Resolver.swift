@@ -15,6 +15,8 @@ import Glibc
     package private(set) var stats = Stats()
     /// Names in the cache, whether found or not.
     package var namesKept: Int { cache.count }
+    /// Names that servers are being asked about.
+    var openQueryCount: Int { openQueries.count }
     private let loop: EventLoop
     private let options: Options
     private var channels: ResolverChannels
@@ -102,6 +104,7 @@ import Glibc
         openQueries[host] = query
         channel.openCount += 1
         if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
+        if options.family.queried == AF_UNSPEC { startFamilyTimer(of: query) }
         var hints = ares_addrinfo_hints(
             ai_flags: 0, ai_family: options.family.queried, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
         unsafe ares_getaddrinfo(
@@ -114,12 +117,64 @@ import Glibc
         channel.sockets.restartClock()
     }
 
+    // MARK: One family alone (RFC 8305 §3)
+
+    /// A question for both families is answered when both are. If that takes longer than `familyWait`, each is asked for on its own, and the first one with
+    /// addresses answers the look-ups. The question for both goes on, for the cache.
+    private func startFamilyTimer(of query: Query) {
+        let timer = Timer { [weak self, unowned query] in
+            guard let self, !query.hasEnded else { return }
+            for family in [AF_INET, AF_INET6] { ask(query, for: family) }
+            query.channel.sockets.restartClock()
+        }
+        query.familyTimer = timer
+        loop.timers.schedule(timer, after: options.familyWait)
+    }
+
+    private func ask(_ query: Query, for family: CInt) {
+        query.channel.openCount += 1
+        var hints = ares_addrinfo_hints(
+            ai_flags: 0, ai_family: family, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
+        unsafe ares_getaddrinfo(
+            query.channel.raw, query.host, nil, &hints,
+            { context, status, _, answer in
+                let query = unsafe Unmanaged<Query>.fromOpaque(context!).takeRetainedValue()
+                defer { if let answer = unsafe answer { unsafe ares_freeaddrinfo(answer) } }
+                unsafe query.resolver?.answeredForFamily(query, status, answer)
+            }, Unmanaged.passRetained(query).toOpaque())
+    }
+
+    private func answeredForFamily(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
+        query.channel.openCount -= 1
+        loop.afterTurn { [weak self] in self?.channels.clean() }
+        let outcome = unsafe self.outcome(status, answer)
+        // That one family is missing says nothing yet.
+        guard !query.hasEnded, !query.hasPart, case .success = outcome else { return }
+        query.hasPart = true
+        query.stopTimer()
+        deliver(note(outcome, of: query), to: query)
+    }
+
+    /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
+    private func deliver(_ outcome: Outcome, to query: Query) {
+        let tickets = query.tickets
+        query.tickets = []
+        loop.afterTurn { for ticket in tickets { ticket.deliver(outcome) } }
+    }
+
     /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
     private func answered(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
         query.stopTimer()
+        query.hasEnded = true
         query.channel.openCount -= 1
         openQueries[query.host] = nil
-        let outcome = unsafe note(self.outcome(status, answer), of: query)
+        var outcome = unsafe self.outcome(status, answer)
+        // The addresses of one family stay in use if the question for both comes to nothing.
+        if query.hasPart, case .failure = outcome, let part = cache.outcome(for: query.host, at: loop.now) {
+            outcome = part
+        } else {
+            outcome = note(outcome, of: query)
+        }
         let tickets = query.tickets
         loop.afterTurn { [weak self] in
             self?.channels.clean()
@@ -210,6 +265,12 @@ import Glibc
         var tickets: [ResolverTicket] = []
         /// Runs while expired addresses may replace the answer.
         var timer: Timer?
+        /// Runs until both families are asked for separately.
+        var familyTimer: Timer?
+        /// The look-ups have been answered with the addresses of one family.
+        var hasPart = false
+        /// The question for both families has been answered.
+        var hasEnded = false
         private unowned let loop: EventLoop
 
         init(_ host: String, _ resolver: Resolver, _ channel: ResolverChannel) {
@@ -221,7 +282,8 @@ import Glibc
 
         func stopTimer() {
             if let timer { loop.timers.cancel(timer) }
-            timer = nil
+            if let familyTimer { loop.timers.cancel(familyTimer) }
+            (timer, familyTimer) = (nil, nil)
         }
     }
 }

@@ -163,38 +163,14 @@ private func resolutions(of text: [UInt8]) -> [[UInt8]] {
     let hasEmptySegments = zip(text, text.dropFirst()).contains { $0 == slash && $1 == slash }
     var results = [text]
     for decodesDots in hasEncodedDot(text) ? [false, true] : [false] {
-        results.append(resolved(text, mergesSlashes: true, decodesDots: decodesDots))
+        func dots(_ segment: ArraySlice<UInt8>) -> Int { dotCount(segment, decodesDots: decodesDots) }
+        results.append(resolved(text, mergesSlashes: true, dots: dots))
         guard hasEmptySegments else { continue }
-        let unmerged = resolved(text, mergesSlashes: false, decodesDots: decodesDots)
+        let unmerged = resolved(text, mergesSlashes: false, dots: dots)
         results.append(unmerged)
         results.append(withSingleSlashes(unmerged))
     }
     return results
-}
-
-private func resolved(_ text: [UInt8], mergesSlashes: Bool, decodesDots: Bool) -> [UInt8] {
-    var kept: [ArraySlice<UInt8>] = []
-    var endsInside = false
-    // In front of the first "/" there is nothing.
-    for segment in text.split(separator: slash, omittingEmptySubsequences: mergesSlashes).dropFirst(
-        mergesSlashes ? 0 : 1)
-    {
-        let dots = dotCount(segment, decodesDots: decodesDots)
-        endsInside = dots > 0
-        if dots == 2 {
-            kept = kept.dropLast()
-        } else if !endsInside {
-            kept.append(segment)
-        }
-    }
-    var result: [UInt8] = []
-    for segment in kept {
-        result.append(slash)
-        result += segment
-    }
-    let endsWithSlash = mergesSlashes && text.last == slash
-    if endsInside || endsWithSlash || result.isEmpty { result.append(slash) }
-    return result
 }
 
 private func climbing(_ text: [UInt8]) -> Bool {

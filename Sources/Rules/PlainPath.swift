@@ -5,15 +5,24 @@ import Message
 ///
 /// Decodes percent-encoding once, replaces "\" by "/" and several "/" by one, and resolves "." and "..". Only for rules: in cache keys
 /// and in requests to origins, paths stay as they were sent.
-func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] { resolved(percentDecoded(path)) }
+func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
+    resolved(percentDecoded(path), mergesSlashes: true, dots: dotCount)
+}
 
-private func resolved(_ decoded: [UInt8]) -> [UInt8] {
+/// The path with "." and ".." resolved (RFC 3986 §5.2.4).
+///
+/// - Parameters:
+///   - mergesSlashes: several "/" count as one. Otherwise there are empty segments between them.
+///   - dots: 1 for a segment that means ".", 2 for one that means "..", 0 for others.
+func resolved(_ text: [UInt8], mergesSlashes: Bool, dots: (ArraySlice<UInt8>) -> Int) -> [UInt8] {
+    let segments = text.split(separator: slash, omittingEmptySubsequences: mergesSlashes)
     var kept: [ArraySlice<UInt8>] = []
     var endsInside = false
-    for segment in decoded.split(separator: slash) {
-        let dots = dotCount(segment)
-        endsInside = dots > 0
-        if dots == 2 {
+    // In front of the first "/" there is nothing.
+    for segment in segments.dropFirst(mergesSlashes ? 0 : 1) {
+        let count = dots(segment)
+        endsInside = count > 0
+        if count == 2 {
             kept = kept.dropLast()
         } else if !endsInside {
             kept.append(segment)
@@ -24,7 +33,8 @@ private func resolved(_ decoded: [UInt8]) -> [UInt8] {
         result.append(slash)
         result += segment
     }
-    if endsInside || decoded.last == slash || result.isEmpty { result.append(slash) }
+    let endsWithSlash = mergesSlashes && text.last == slash
+    if endsInside || endsWithSlash || result.isEmpty { result.append(slash) }
     return result
 }
 

@@ -36,6 +36,50 @@ struct ResolverTests {
         #expect(Set(server.udpQuestions) == ["one.test 1", "one.test 28"])
     }
 
+    /// The type of question that the server never answers, and the address that is left.
+    static let silences: [(silent: UInt16, address: SocketAddress)] = [(28, v4Address), (1, v6Address)]
+
+    @Test(arguments: silences)
+    func `a server that is silent about one family holds up nobody (RFC 8305 §3)`(
+        _ row: (silent: UInt16, address: SocketAddress)
+    ) throws {
+        let loop = try EventLoop()
+        let server = try ScriptedNameServer(loop) { _, type in
+            type == row.silent ? .silence : .addresses([Self.v4, Self.v6], ttl: 60)
+        }
+        var options = server.options
+        // Far beyond the time that the test takes: it would fail if anybody waited for it.
+        (options.timeout, options.tries, options.familyWait) = (.seconds(600), 1, .milliseconds(10))
+        let resolver = try Resolver(loop: loop, options: options)
+        #expect(try outcome(resolver, loop, "one.test").get().addresses == [row.address])
+        // The next look-up needs no server.
+        let asked = server.udpQuestions.count
+        #expect(try outcome(resolver, loop, "one.test").get().addresses == [row.address])
+        #expect(server.udpQuestions.count == asked)
+    }
+
+    @Test func `what comes for both families in time needs no further question`() throws {
+        let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60)) { $0.familyWait = .seconds(600) }
+        #expect(try outcome.get().addresses.count == 2)
+        #expect(server.udpQuestions.count == 2)
+    }
+
+    @Test func `addresses of one family stay when the question for both fails`() throws {
+        let loop = try EventLoop()
+        var isSilent = true
+        let server = try ScriptedNameServer(loop) { _, type in
+            if type == 1 { return .addresses([Self.v4], ttl: 60) }
+            return isSilent ? .silence : .serverFailure
+        }
+        var options = server.options
+        (options.timeout, options.tries, options.familyWait) = (.milliseconds(300), 1, .milliseconds(10))
+        let resolver = try Resolver(loop: loop, options: options)
+        #expect(try outcome(resolver, loop, "one.test").get().addresses == [Self.v4Address])
+        isSilent = false
+        runLoop(loop) { resolver.openQueryCount == 0 }
+        #expect(try outcome(resolver, loop, "one.test").get().addresses == [Self.v4Address])
+    }
+
     @Test func `one family is enough`() throws {
         #expect(try ask(.addresses([Self.v6], ttl: 60)).outcome.get().addresses == [Self.v6Address])
     }

@@ -136,8 +136,10 @@ final class LinkOpener: TimedObject {
         ticket = worker.resolver.resolve(host) { [weak self] result in
             guard let self else { return }
             ticket = nil
+            worker.loop.timers.cancel(self)
             on(event(for: result.map(\.addresses).mapError(NameFailure.init)))
         }
+        worker.loop.timers.schedule(self, after: timeout)
         return nil
     }
 
@@ -442,7 +444,13 @@ final class LinkOpener: TimedObject {
         return event
     }
 
-    override func timerFired() { on(.timedOut) }
+    override func timerFired() {
+        guard let ticket else { return on(.timedOut) }
+        // The name is not known in time. The servers' answer still goes into the cache.
+        ticket.cancel()
+        self.ticket = nil
+        on(event(for: .failure(.timedOut)))
+    }
 
     // MARK: the end
 

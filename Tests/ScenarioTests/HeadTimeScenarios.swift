@@ -40,7 +40,9 @@ struct EarlyAnswerScenarios {
         _ framing: String
     ) throws {
         try scenario { s in
-            s.origin.expects("POST /a").replies(401, "WWW-Authenticate: Basic realm=x", body: "who are you")
+            s.origin.expects("POST /a", "Expect: 100-continue").replies(
+                401, "WWW-Authenticate: Basic realm=x", body: "who are you"
+            ).closes().readsBody()
             let client = try s.client()
             try client.ask("POST", "/a", ["Expect: 100-continue", framing])
             let answer = try client.response(to: "POST")

@@ -117,12 +117,14 @@ package final class AccessLogBuffer {
         guard !host.isEmpty, target.lowerBound <= host.lowerBound, host.upperBound <= target.upperBound else {
             return nil
         }
-        var isCanonical = unsafe bytes[host.upperBound - 1] != 0x2E
+        // The parser leaves the dot out of the host.
+        let hasDot = unsafe host.upperBound < target.upperBound && bytes[host.upperBound] == 0x2E
+        var isCanonical = !hasDot
         for index in host where unsafe bytes[index] &- 0x41 < 26 { isCanonical = false }
         if isCanonical { return nil }
         var result = unsafe Array(bytes[target.lowerBound..<host.lowerBound])
         unsafe appendNormalisedHost(bytes.span, host, to: &result)
-        unsafe result.append(contentsOf: bytes[host.upperBound..<target.upperBound])
+        unsafe result.append(contentsOf: bytes[(host.upperBound + (hasDot ? 1 : 0))..<target.upperBound])
         return result
     }
 

@@ -13,7 +13,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         _ = pattern.matches(plain: path)
         // An origin that decodes once, merges "/" and resolves dots, and one that does nothing, are among all readings.
         if path.first == UInt8(ascii: "/"), let readings = PathReadings(path), !readings.isObscure {
-            precondition(readings.paths.count <= 6 * PathReadings.textsMax, "the number of readings is bounded")
+            precondition(readings.paths.count <= 14 * PathReadings.textsMax, "the number of readings is bounded")
             precondition(
                 readings.paths.contains(plainPath(path)) || path.contains(UInt8(ascii: "\\"))
                     || path.contains(UInt8(ascii: ";")), "one reading is the usual one")

@@ -74,6 +74,8 @@ import Glibc
         } else if let query = openQueries[host] {
             stats.joined += 1
             query.tickets.append(ticket)
+            // Its addresses of one family have expired, and the other family is still awaited.
+            if query.hasPart { askEachFamily(of: query) }
         } else if !Resolver.isAskable(host) {
             loop.afterTurn { ticket.deliver(.failure(.badName)) }
         } else if openQueries.count >= options.queriesMax {
@@ -124,11 +126,16 @@ import Glibc
     private func startFamilyTimer(of query: Query) {
         let timer = Timer { [weak self, unowned query] in
             guard let self, !query.hasEnded else { return }
-            for family in [AF_INET, AF_INET6] { ask(query, for: family) }
-            query.channel.sockets.restartClock()
+            askEachFamily(of: query)
         }
         query.familyTimer = timer
         loop.timers.schedule(timer, after: options.familyWait)
+    }
+
+    private func askEachFamily(of query: Query) {
+        query.hasPart = false
+        for family in [AF_INET, AF_INET6] { ask(query, for: family) }
+        query.channel.sockets.restartClock()
     }
 
     private func ask(_ query: Query, for family: CInt) {

@@ -58,6 +58,17 @@ struct ResolverTests {
         #expect(server.udpQuestions.count == asked)
     }
 
+    @Test func `nor when its addresses expire while the other family is still awaited`() throws {
+        let loop = try EventLoop()
+        let server = try ScriptedNameServer(loop) { _, type in type == 28 ? .silence : .addresses([Self.v4], ttl: 0) }
+        var options = server.options
+        (options.timeout, options.tries, options.familyWait) = (.seconds(600), 1, .milliseconds(10))
+        (options.ttlMin, options.stale) = (.zero, .zero)
+        let resolver = try Resolver(loop: loop, options: options)
+        for _ in 0..<3 { #expect(try outcome(resolver, loop, "one.test").get().addresses == [Self.v4Address]) }
+        #expect(resolver.openQueryCount == 1)
+    }
+
     @Test func `what comes for both families in time needs no further question`() throws {
         let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60)) { $0.familyWait = .seconds(600) }
         #expect(try outcome.get().addresses.count == 2)

@@ -45,9 +45,10 @@ private func hostName(_ text: String) throws(SelectionError) -> String {
         throw SelectionError(
             message: "\"host\" must be a host name without scheme and path, such as example.org or *.example.org")
     }
-    // As in a URL (RFC 3986 §3.2.2).
+    // As in a key: in lower case, without a dot at the end, and an IPv6 address in brackets (RFC 3986 §3.2.2).
     let isAddress = text.utf8.contains(UInt8(ascii: ":")) && !text.hasPrefix("[")
-    return isAddress ? "[\(text.lowercased())]" : text.lowercased()
+    if isAddress { return "[\(text.lowercased())]" }
+    return (name.count > 1 && name.last == UInt8(ascii: ".") ? String(text.dropLast()) : text).lowercased()
 }
 
 /// A tag is one word: spaces and commas separate tags.

@@ -309,7 +309,8 @@ package struct OutgoingRequest: ~Copyable {
     private func appendAuthority(to out: inout OutputSpan<UInt8>) {
         if let ownAuthority { return out.append(ownAuthority) }
         let target = received.head.target
-        out.append(received.bytes, target.hostRange)
+        // In the form of the key: an origin that tells cases apart must not answer for another form of the name.
+        for index in target.hostRange { out.append(asciiLowercased(received.bytes[index])) }
         if target.port != target.scheme.defaultPort {
             out.append(0x3A)
             appendDecimal(UInt64(target.port), to: &out)

@@ -103,6 +103,8 @@ struct SelectionTests {
         Row(url: "http://example.organic/", condition: .prefix, value: "http://example.org/", isMeant: false),
         Row(url: "http://example.organic/", condition: .prefix, value: "http://example.org", isMeant: true),
         Row(condition: .host, value: "Example.org", isMeant: true),
+        Row(condition: .host, value: "Example.org.", isMeant: true),
+        Row(condition: .host, value: "*.org.", isMeant: true),
         Row(url: "https://example.org:8443/", condition: .host, value: "example.org", isMeant: true),
         Row(url: "http://[2001:db8::1]:81/", condition: .host, value: "2001:DB8::1", isMeant: true),
         Row(url: "http://[2001:db8::1]/", condition: .host, value: "[2001:db8::1]", isMeant: true),

@@ -41,6 +41,43 @@ import Testing
         }
     }
 
+    @Test(arguments: spellings) func `an origin gets the form of the key, whatever the client sends`(_ host: String)
+        throws
+    {
+        try Self.withNames { s, _ in
+            let port = s.origin.port
+            for _ in 0..<2 {
+                s.origin.expects("GET /a", "Host: allowed.test:\(port)").replies(
+                    200, "Cache-Control: no-store", body: "one")
+            }
+            let client = try s.client()
+            #expect(try client.get("http://\(host):\(port)/a").text == "one")
+            // Once more with what the connection has remembered.
+            #expect(try client.get("http://\(host):\(port)/a").text == "one")
+        }
+    }
+
+    @Test(arguments: spellings, spellings) func `an opened tunnel and the requests in it may differ in spelling`(
+        _ tunnel: String, _ host: String
+    ) throws {
+        let certificate = try MadeCertificate(for: "DNS:allowed.test")
+        let origin = try TLSOrigin(certificate, .answers("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere"))
+        defer { origin.end() }
+        try scenario({ configuration, files in
+            configuration.dns.hosts = [DNSEntry(name: "allowed.test", values: [Self.loopback])]
+            configuration.access.connectPorts = [origin.port...origin.port]
+            try files.intercept("allowed.test", in: &configuration)
+            configuration.tls.caFile = try files.write("ca.pem", certificate.certificate)
+        }) { s in
+            // No client sends the dot in SNI (RFC 6066 §3).
+            let client = try s.secureTunnel(to: "\(tunnel):\(origin.port)", name: "allowed.test")
+            #expect(try client.getInside("/a", host: "\(host):\(origin.port)").text == "here")
+            #expect(
+                origin.heads.first?.hasPrefix("GET /a HTTP/1.1\r\nHost: allowed.test:\(origin.port)\r\n") == true,
+                "\(origin.heads)")
+        }
+    }
+
     @Test(arguments: spellings) func `a tunnel is matched, dialled and logged by it`(_ host: String) throws {
         try Self.withNames { s, names in
             let authority = "\(host):\(s.origin.port)"

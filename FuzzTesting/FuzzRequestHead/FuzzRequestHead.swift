@@ -66,6 +66,30 @@ private func checkMemory(_ bytes: [UInt8]) {
     }
 }
 
+/// What is encoded differs in bytes above 0x7F alone, is encoded once, and is what the parser made of it before if there is nothing to encode.
+private func checkEncoding(_ bytes: [UInt8]) {
+    guard let encoded = EncodedTarget(ofHead: bytes.span) else { return }
+    precondition(bytes[encoded.range].contains { $0 > 0x7F }, "nothing was to be encoded")
+    var rest = encoded.text[...]
+    for byte in bytes[encoded.range] {
+        if byte > 0x7F, rest.first == 0x25 {
+            let digits = String(decoding: rest.dropFirst().prefix(2), as: UTF8.self)
+            precondition(UInt8(digits, radix: 16) == byte && digits == digits.uppercased(), "another byte")
+            rest = rest.dropFirst(3)
+        } else {
+            precondition(rest.popFirst() == byte, "a byte that was ASCII, or one of a host, has changed")
+        }
+    }
+    precondition(rest.isEmpty)
+    let again = encoded.applied(to: bytes.span)
+    precondition(EncodedTarget(ofHead: again.span) == nil, "encoding does not end")
+    if let result = outcome(bytes, askedAt: [bytes.count]) {
+        precondition(result.error != nil, "the parser accepts what is to be encoded")
+    }
+    // Whatever this is, its ranges hold.
+    _ = outcome(again, askedAt: [again.count])
+}
+
 private func check(_ head: RequestHead, _ bytes: [UInt8]) {
     precondition(head.byteCount <= bytes.count)
     precondition(bytes[head.methodRange].allSatisfy(isTchar))
@@ -112,6 +136,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         precondition(whole == outcome(bytes, askedAt: splits(bytes)), "the split shows")
         precondition(whole == outcome(bytes, askedAt: Array(0...bytes.count)), "byte by byte differs")
         checkMemory(bytes)
+        checkEncoding(bytes)
         return 0
     }
 }

@@ -174,7 +174,13 @@ package struct DigestScheme: AuthenticationScheme {
     ///
     /// For a request in absolute-form most clients digest the path with the query, as they would send it to an origin: curl, wget, Chromium
     /// and Python's requests do. Java and Python's urllib digest the absolute form. Both are right. With CONNECT it is the authority.
+    ///
+    /// - Parameter target: as the parser knows it. A client that sends bytes beyond ASCII digests them as it sends them.
     static func names(_ uri: borrowing Span<UInt8>, _ target: borrowing Span<UInt8>) -> Bool {
+        for index in uri.indices where uri[index] > 0x7F {
+            guard let encoded = encodingBeyondASCII(uri.indices.map { uri[$0] }) else { return false }
+            return names(encoded.span, target)
+        }
         if areEqual(uri, 0..<uri.count, target, 0..<target.count) { return true }
         guard let authority = DigestScheme.startOfAuthority(target) else {
             // An authority: hosts compare without regard to case.

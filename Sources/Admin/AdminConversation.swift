@@ -58,6 +58,11 @@ struct AdminConversation {
             case .refused: return nil
             }
         } catch {
+            if error == .badTarget, let encoded = EncodedTarget(ofHead: input.span) {
+                input = encoded.applied(to: input.span)
+                progress = HeadProgress()
+                return next()
+            }
             return refuse(.problem(error.requestStatus, "not a request: \(error.reason)"))
         }
     }

@@ -32,7 +32,7 @@ extension Selection {
 private func absoluteURL(_ text: String, _ key: SelectionKey) throws(SelectionError) -> String {
     let start = text.prefix { $0 != "/" }.lowercased()
     guard start == "http:" || start == "https:", text.dropFirst(start.count).hasPrefix("//"),
-        text.utf8.count > start.utf8.count + 2, text.utf8.allSatisfy(isVchar)
+        text.utf8.count > start.utf8.count + 2, text.utf8.allSatisfy(isVchar) || TargetURI(text.utf8) != nil
     else {
         throw SelectionError(message: "\"\(key.rawValue)\" must be an absolute URL such as http://example.org/file")
     }

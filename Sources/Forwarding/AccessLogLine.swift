@@ -39,6 +39,8 @@ package struct AccessLogLine {
         package var denialRule = 0
         /// The numbers of the report-only rules that matched.
         package var reported: [Int] = []
+        /// The target as the client sent it. Nil if it is the one in `uri`.
+        package var received: [UInt8]?
         /// Where redirects that Larder followed led. Nil if it followed none.
         package var redirectedTo: [UInt8]?
         /// Whether an origin was asked that did not prove who it is.
@@ -65,7 +67,7 @@ package struct AccessLogLine {
     /// Appends one line.
     ///
     /// - Parameters:
-    ///   - method, target: as received. Empty if the message was not a valid request.
+    ///   - method, target: as they were parsed. Empty if the message was not a valid request.
     ///   - origin: scheme and authority, where the target begins with its path: `https://example.org`. Empty otherwise.
     package mutating func append(
         _ facts: Facts, method: borrowing Span<UInt8>, origin: borrowing Span<UInt8>, target: borrowing Span<UInt8>,
@@ -139,6 +141,11 @@ package struct AccessLogLine {
             }
             line.append("]")
         }
+        if let received = facts.received {
+            line.append(",\"received\":\"")
+            AccessLogLine.appendMasked(received.span, to: &line)
+            line.append("\"")
+        }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")
             AccessLogLine.appendMasked(place.span, to: &line)
@@ -169,7 +176,7 @@ package struct AccessLogLine {
         var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count + 2 * idPrefix.count
         if let listener = facts.listener { names += listener.utf8.count }
         if let particulars = facts.particulars {
-            escaped += particulars.redirectedTo?.count ?? 0
+            escaped += (particulars.redirectedTo?.count ?? 0) + (particulars.received?.count ?? 0)
             for name in [particulars.reason, particulars.denial, particulars.closeReason] {
                 names += name?.utf8.count ?? 0
             }

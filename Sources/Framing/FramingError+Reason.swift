@@ -27,7 +27,7 @@ extension FramingError {
         case .badTarget:
             Row(
                 "bad-target", 400,
-                "The target has a byte that is not visible ASCII, or none of the four forms of a target.")
+                "The target has a control character, a host beyond ASCII, or none of the four forms of a target.")
         case .fragmentInTarget:
             Row("fragment-in-target", 400, "The target has a fragment (`#…`), which is for the client alone.")
         case .userinfoInTarget:

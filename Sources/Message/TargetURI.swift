@@ -6,13 +6,13 @@ package struct TargetURI: Sendable, Hashable {
     /// The host in lower case, without a dot at its end. An IP literal has its brackets.
     package let host: String
     package let port: UInt16
-    /// Path and query as written. Begins with "/".
+    /// Path and query as written, with `%XX` in place of bytes above 0x7F. Begins with "/".
     package let pathAndQuery: [UInt8]
 
     /// Returns nil if the text is not an absolute http or https URI.
     package init?(_ bytes: some Collection<UInt8>) {
         let text = Array(bytes.prefix { $0 != 0x23 })
-        guard text.allSatisfy(isVchar) else { return nil }
+        guard text.allSatisfy(isFieldVchar) else { return nil }
         let scheme: Scheme
         let start: Int
         if equalsIgnoringCase(text.prefix(7), "http://") {
@@ -36,7 +36,7 @@ package struct TargetURI: Sendable, Hashable {
         self.scheme = scheme
         self.host = String(decoding: host, as: UTF8.self)
         self.port = port
-        self.pathAndQuery = pathAndQuery
+        self.pathAndQuery = encodingBeyondASCII(pathAndQuery) ?? pathAndQuery
     }
 
     /// The bytes that `appendNormalisedURI` appends for a request to this URI.
@@ -56,7 +56,7 @@ package struct TargetURI: Sendable, Hashable {
     /// not a reference.
     package func resolving(_ reference: some Collection<UInt8>) -> TargetURI? {
         let text = Array(reference.prefix { $0 != 0x23 })
-        guard text.allSatisfy(isVchar) else { return nil }
+        guard text.allSatisfy(isFieldVchar) else { return nil }
         if hasScheme(text) { return TargetURI(text)?.withoutDotSegments }
         if text.starts(with: [0x2F, 0x2F]) {
             return TargetURI(bytes(of: scheme.text) + [0x3A] + text)?.withoutDotSegments

@@ -229,6 +229,9 @@ struct DigestSchemeTests {
         ("example.org:443", "EXAMPLE.org:443", true), ("example.org:443", "example.com:443", false),
         ("example.org:443", "/", false), ("/a", "/a", true), ("/a", "/A", false), ("*", "*", true),
         ("http://example.org/http://h/b", "/b", false),
+        ("http://example.org/%C3%BC?%FF", "/ü?\u{FF}", false), ("http://example.org/%C3%BC?q", "/ü?q", true),
+        ("http://example.org/%C3%BC", "http://example.org/ü", true), ("/%C3%BC", "/ü", true),
+        ("/%c3%bc", "/ü", false), ("/%C3%BC", "/%C3%BC", true), ("http://example.org/u", "/ü", false),
     ]
     @Test(arguments: targets) func `the digest is for the target of the request (§3.4.6)`(
         _ row: (target: String, uri: String, isAccepted: Bool)

@@ -78,7 +78,8 @@ struct RedirectedTests {
 
     static let answers: [(field: String, expected: String?)] = [
         ("Location: c?d#e", "Location: http://b/a/c?d#e"), ("Location: http://x/", "Location: http://x/"),
-        ("Location: /\u{e9}", nil), ("Content-Location: ../x", "Content-Location: http://b/x"),
+        ("Location: /\u{e9}", "Location: http://b/%C3%A9"), ("Location: /a b", nil),
+        ("Content-Location: ../x", "Content-Location: http://b/x"),
         ("X-Location: c", "X-Location: c"),
     ]
     @Test(arguments: answers) func `references in the answer are those of where it comes from`(

@@ -15,6 +15,7 @@ struct URITests {
         ("http://a/.b/..c/...", "http://a/.b/..c/..."),
         ("http://a/b?c=/../d&%7e", "http://a/b?c=/../d&%7e"), ("http://a//b//../c", "http://a//b//../c"),
         ("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080/"), ("http://a/b#c", "http://a/b"),
+        ("http://a/ü?ä=%c3", "http://a/%C3%BC?%C3%A4=%c3"), ("http://a?é#é", "http://a/?%C3%A9"),
     ]
     @Test(arguments: normalised) func `has one spelling`(_ text: String, _ expected: String) throws {
         let uri = try #require(TargetURI(text.utf8))
@@ -24,6 +25,7 @@ struct URITests {
 
     @Test(arguments: [
         "", "a", "/a", "ftp://a/", "http:/a", "http://", "http:///a", "http://u@a/", "http://a:0/", "http://a b/",
+        "http://ü/", "http://a/ü b", "http://a/ü\u{7F}", "http://ü@a/", "http://a:ü/",
     ])
     func `is no absolute http URI`(_ text: String) { #expect(TargetURI(text.utf8) == nil) }
 
@@ -39,6 +41,8 @@ struct URITests {
         ("./g/.", "http://a/b/c/g/"), ("g;x=1/../y", "http://a/b/c/y"), ("g?y/../x", "http://a/b/c/g?y/../x"),
         ("https://x:1/y", "https://x:1/y"), ("http://x/a/../y/./z", "http://x/y/z"), ("//x/a/../y", "http://x/y"),
         ("http://x//y/../z", "http://x//z"),
+        ("/ü", "http://a/%C3%BC"), ("é/../ü?ö", "http://a/b/c/%C3%BC?%C3%B6"), ("?ü", "http://a/b/c/d;p?%C3%BC"),
+        ("//g/ü", "http://g/%C3%BC"), ("https://x/ü#ü", "https://x/%C3%BC"),
     ]
     @Test(arguments: references) func `a reference is resolved`(_ reference: String, _ expected: String) throws {
         let base = try #require(TargetURI("http://a/b/c/d;p?q".utf8))
@@ -46,7 +50,8 @@ struct URITests {
         #expect(String(decoding: target.normalised, as: UTF8.self) == expected)
     }
 
-    @Test(arguments: ["mailto:a@b", "g h", "//u@g"]) func `a reference to another scheme is not resolved`(
+    @Test(arguments: ["mailto:a@b", "g h", "//u@g", "//ü/", "ü h", "/ü\u{1}"])
+    func `a reference to another scheme is not resolved`(
         _ text: String
     ) {
         #expect(TargetURI("http://a/".utf8)?.resolving(text.utf8) == nil)

@@ -73,25 +73,26 @@ package final class AccessLogBuffer {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
                 account, head: request.head, $0, client: request.client, listener: request.listener?.nameInLog,
-                user: request.identity?.name, redirectedTo: redirectedTo)
+                user: request.identity?.name, redirectedTo: redirectedTo, received: request.receivedTarget)
         }
     }
 
+    /// - Parameter received: the target as received. Nil if it is that of the head.
     func append(
         _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?,
-        listener: String?, user: String?, redirectedTo: [UInt8]? = nil
+        listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
         unsafe writeOrigin(of: head, bytes)
         guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
             return unsafe append(
                 account, method: method, target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]),
-                client: client, listener: listener, user: user, redirectedTo: redirectedTo)
+                client: client, listener: listener, user: user, redirectedTo: redirectedTo, received: received)
         }
         unsafe target.withUnsafeBufferPointer {
             unsafe append(
                 account, method: method, target: $0, client: client, listener: listener, user: user,
-                redirectedTo: redirectedTo)
+                redirectedTo: redirectedTo, received: received)
         }
     }
 
@@ -144,7 +145,7 @@ package final class AccessLogBuffer {
 
     private func append(
         _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
-        client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil
+        client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
@@ -158,8 +159,9 @@ package final class AccessLogBuffer {
         facts.status = account.status
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
-        if account.hasParticulars || redirectedTo != nil {
+        if account.hasParticulars || redirectedTo != nil || received != nil {
             facts.particulars = AccessLogBuffer.particulars(of: account, redirectedTo: redirectedTo)
+            facts.particulars?.received = received
         }
         unsafe line.append(facts, method: method.span, origin: origin.span, target: target.span, to: &lines)
         unsafe origin.removeAll(keepingCapacity: true)

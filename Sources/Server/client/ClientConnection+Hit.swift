@@ -316,6 +316,8 @@ extension ClientConnection {
             listener: context.listener, destination: destination, zone: worker.zones[0],
             handling: snapshot.defaultHandling)
         if let standing { request.take(context.proof, standing) }
+        request.receivedTarget = receivedTargetOfRequest
+        receivedTarget = nil
         request.readsDetails = snapshot.access.looksAtDetails
         if let serverName = context.serverName { request.serverName = serverName }
         if context.listener?.isForPeers == true { request.readPeer(worker.shared.fleet?.peers) }
@@ -468,7 +470,8 @@ extension ClientConnection {
     private func logHit(_ request: UnsafeBufferPointer<UInt8>) {
         unsafe worker.log.append(
             account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
-            listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user)
+            listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user,
+            received: receivedTargetOfRequest)
     }
 
     /// Goes on with a hit of which the socket has accepted `written` bytes. The log line has been written already.

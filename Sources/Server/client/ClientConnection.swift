@@ -114,6 +114,14 @@ final class ClientConnection: TimedObject {
         @exclusivity(unchecked) var readingWatch: ProgressWatch?
         @exclusivity(unchecked) var sendingWatch: ProgressWatch?
         @exclusivity(unchecked) var lingerBytes = 0
+        @exclusivity(unchecked) var receivedTarget: ReceivedTarget?
+    }
+
+    /// A target with bytes beyond ASCII, as its client sent it.
+    struct ReceivedTarget {
+        let bytes: [UInt8]
+        /// Which request of the connection has it, counted from 1.
+        let request: UInt32
     }
 
     init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
@@ -315,7 +323,7 @@ final class ClientConnection: TimedObject {
                 self.progress = isComplete ? HeadProgress() : progress
                 guard isComplete else { break }
             } catch {
-                refuse(violation: error)
+                if unsafe error != .badTarget || !takeEncoded(rest) { refuse(violation: error) }
                 return bytes.count
             }
             let headBytes = unsafe worker.scratch.pointee.requestHead.byteCount
@@ -325,6 +333,27 @@ final class ClientConnection: TimedObject {
             unsafe answer(UnsafeBufferPointer(rebasing: rest[..<headBytes]))
         }
         return consumed
+    }
+
+    /// Keeps a head whose target has bytes beyond ASCII, with these encoded, and all that follows it. They are parsed in the next turn, so that
+    /// many such requests do not hold up other clients.
+    ///
+    /// - Returns: false if encoding does not help.
+    @inline(never)
+    private func takeEncoded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let encoded = unsafe EncodedTarget(ofHead: bytes.span) else { return false }
+        inbound = unsafe encoded.applied(to: bytes.span)
+        progress = HeadProgress()
+        receivedTarget = unsafe ReceivedTarget(bytes: Array(bytes[encoded.range]), request: requestsAnswered &+ 1)
+        awaitsTurn = true
+        worker.loop.afterTurn { [self] in continueReading() }
+        return true
+    }
+
+    /// The target of the present request as received, if it is not the one that was parsed.
+    var receivedTargetOfRequest: [UInt8]? {
+        guard let receivedTarget, receivedTarget.request == requestsAnswered else { return nil }
+        return receivedTarget.bytes
     }
 
     /// Goes on with bytes that were received while an answer was under way. Called at the end of an answer, and for requests that were left
@@ -409,6 +438,12 @@ extension ClientConnection {
     var lingerBytes: Int {
         get { unsafe particulars?.lingerBytes ?? 0 }
         set { unsafe particulars(toSet: newValue > 0)?.lingerBytes = newValue }
+    }
+
+    /// The last target that was not parsed as it was received. Nil as long as there was none.
+    var receivedTarget: ReceivedTarget? {
+        get { unsafe particulars?.receivedTarget }
+        set { unsafe particulars(toSet: newValue != nil)?.receivedTarget = newValue }
     }
 
     /// Returns the particulars. Makes them when the first one is set.

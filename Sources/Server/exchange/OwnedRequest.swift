@@ -88,6 +88,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var folded: FoldedRequest?
     /// What another node of the fleet says, or why it is not answered. Nil: the client is no node.
     private(set) var peer: AskingPeer?
+    /// The target as received, if it is not that of the head.
+    var receivedTarget: [UInt8]?
     /// Another node of the fleet owns the response, so that it stays in memory here.
     var isOwnedElsewhere = false
 

@@ -46,7 +46,10 @@ private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [
     guard !question.method.isEmpty, question.method.utf8.allSatisfy(isTchar) else {
         throw ExplainError(message: "\"\(question.method)\" is not a method")
     }
-    guard !question.target.isEmpty, question.target.utf8.allSatisfy(isVchar) else {
+    let written = Array(question.target.utf8)
+    let pathStart = startOfPath(in: written)
+    let target = written[..<pathStart] + (encodingBeyondASCII(written[pathStart...]) ?? Array(written[pathStart...]))
+    guard !target.isEmpty, target.allSatisfy(isVchar) else {
         throw ExplainError(message: "\"\(question.target)\" is not a URL")
     }
     let isTunnel = question.method == "CONNECT"
@@ -55,7 +58,7 @@ private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [
         throw ExplainError(message: "\"\(question.target)\" is not an absolute URL such as http://example.org/file")
     }
     var bytes: [UInt8] = []
-    appendRequestLine(question.method.utf8, question.target.utf8.prefix { $0 != UInt8(ascii: "#") }, to: &bytes)
+    appendRequestLine(question.method.utf8, target.prefix { $0 != UInt8(ascii: "#") }, to: &bytes)
     var hasHost = false
     for line in question.fields {
         let parts = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)

@@ -84,7 +84,10 @@ let package = Package(
         core("ClientSetup", ["Message"]),
         core(
             "Forwarding",
-            ["Message", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction", "ClientSetup"]),
+            [
+                "Message", "JSON", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction",
+                "ClientSetup",
+            ]),
         core("Requesting", ["Message", "Framing", "Forwarding"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
         core(
@@ -276,9 +279,10 @@ if isFuzzing {
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
         fuzzTarget("FuzzRedis", of: ["Redis"]),
+        fuzzTarget("FuzzText", of: ["JSON", "Rules", "YAML"]),
         fuzzTarget("FuzzFleet", of: ["Fleet"]),
     ]
-    for name in ["Disk", "EventLoop", "Redis"] {
+    for name in ["Disk", "EventLoop", "Redis", "YAML"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
     for name in ["Rules", "Routing", "Cookies", "Requesting", "Fleet"] {

@@ -8,7 +8,7 @@ seconds=${1:-60}
 limit="-max_total_time=$seconds"
 [ "$seconds" -eq 0 ] && limit=-runs=0
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone FuzzRedis FuzzFleet
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzProxyHeader FuzzSocksServer FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzProxyAuthorization FuzzTokens FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer FuzzTimeZone FuzzRedis FuzzFleet FuzzText
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -24,6 +24,8 @@ seed FuzzRequestHead origin 'POST / HTTP/1.1\r\nHost: [::1]:8080\r\nContent-Leng
 seed FuzzRequestHead connect 'CONNECT a.example:443 HTTP/1.0\r\nProxy-Connection: keep-alive\r\n\r\n'
 seed FuzzRequestHead repeated 'GET http://a.example:81/b HTTP/1.1\r\nHost: a\r\n\r\n\000HEAD http://a.example:81/c HTTP/1.1\r\nHost: a\r\n\r\n'
 seed FuzzRequestHead chunked '\r\nOPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+seed FuzzRequestHead beyond 'GET http://a.example/\303\274?\351=%%c3 HTTP/1.1\r\nHost: a\r\n\r\n'
+seed FuzzRequestHead host 'GET http://\303\274.example./\303\274 HTTP/1.1\r\nHost: A.example.\r\n\r\n'
 seed FuzzRequestHead long 'PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9223372036854775807\r\n\r\n'
 seed FuzzRequestHead range 'GET http://a/ HTTP/1.1\r\nHost: a\r\nRange: bytes=9007199254740991-,-18446744073709551616,0-99999999999999999999\r\n\r\n'
 seed FuzzResponseHead ok 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n'
@@ -97,6 +99,8 @@ seed FuzzDiskBook cut '\002\003\020\000\310\000\001\000\000\000\000\000\000\000\
 seed FuzzDiskBook segment '\002\001\000\020\000\000\000\000\000\000\001'
 seed FuzzDiskBook key '\000https://www.a.example:8443/b?c*en'
 seed FuzzDiskBook order '\001\020example.a.!\000\120h/b'
+seed FuzzText quotes "'DELETE' #X !t *a &b \\"c\\" d: e"
+seed FuzzText marks '"\314\201\\\330\200<\342\200\250\302\205\r\n'
 seed FuzzRedis replies '+OK\r\n-ERR x\r\n:7\r\n$5\r\nhello\r\n$-1\r\n*-1\r\n'
 seed FuzzRedis stream '*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n5-0\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n'
 seed FuzzRedis billion '*1000000000\r\n$1\r\n'

@@ -1,3 +1,5 @@
+import JSON
+
 /// Writes JSON (RFC 8259) from left to right into a byte buffer.
 ///
 /// It writes the commas; the caller must write a value behind each key. Numbers are written exactly. Text can stand in a script of an
@@ -73,26 +75,5 @@ package struct JSONWriter {
         needsComma = false
     }
 
-    private mutating func appendQuoted(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        for scalar in text.unicodeScalars { appendEscaped(scalar) }
-        bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// RFC 8259 §7: quotes, backslashes and control characters must be escaped.
-    private mutating func appendEscaped(_ scalar: Unicode.Scalar) {
-        switch scalar {
-        case "\"": bytes.append(contentsOf: "\\\"".utf8)
-        case "\\": bytes.append(contentsOf: "\\\\".utf8)
-        case "\n": bytes.append(contentsOf: "\\n".utf8)
-        case "\r": bytes.append(contentsOf: "\\r".utf8)
-        case "\t": bytes.append(contentsOf: "\\t".utf8)
-        case "\u{0}"..."\u{1F}", "\u{7F}", "<", "\u{2028}", "\u{2029}":
-            let digits = String(scalar.value, radix: 16)
-            bytes.append(contentsOf: "\\u".utf8)
-            bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
-            bytes.append(contentsOf: digits.utf8)
-        default: bytes.append(contentsOf: String(scalar).utf8)
-        }
-    }
+    private mutating func appendQuoted(_ text: String) { appendJSONString(text, to: &bytes) }
 }

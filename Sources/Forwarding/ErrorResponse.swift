@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import Framing
+import JSON
 package import Limiting
 package import Message
 package import Releases
@@ -211,17 +212,17 @@ package struct ErrorResponse {
             if let redirectedTo { text += "redirected to \(redirectedTo)\n" }
             return text
         case .json, .problem:
-            var text = "{\"status\":\(status),\"title\":\(json("\(reasonPhrase(status))"))"
-            text += ",\"error\":\"\(name)\",\"explanation\":\(json("\(explanation)"))"
-            if let detail { text += ",\"detail\":\(json(detail))" }
+            var text = "{\"status\":\(status),\"title\":\(jsonString("\(reasonPhrase(status))"))"
+            text += ",\"error\":\"\(name)\",\"explanation\":\(jsonString("\(explanation)"))"
+            if let detail { text += ",\"detail\":\(jsonString(detail))" }
             if let denyField {
-                text += ",\"reason\":\(json(denyField.reason))"
+                text += ",\"reason\":\(jsonString(denyField.reason))"
                 if let rule = denyField.rule { text += ",\"rule\":\(rule)" }
                 if let rule = denyField.nearestRule { text += ",\"nearest_rule\":\(rule)" }
-                text += ",\"hint\":\(json(denyField.hint))"
+                text += ",\"hint\":\(jsonString(denyField.hint))"
             }
-            if let uri { text += ",\"uri\":\(json(uri))" }
-            if let redirectedTo { text += ",\"redirected_to\":\(json(redirectedTo))" }
+            if let uri { text += ",\"uri\":\(jsonString(uri))" }
+            if let redirectedTo { text += ",\"redirected_to\":\(jsonString(redirectedTo))" }
             return text + "}\n"
         case .html:
             return html(title)
@@ -244,30 +245,17 @@ package struct ErrorResponse {
             """
     }
 
+    /// By scalar: a character may be a bracket and marks around it.
     private func escaped(_ text: String) -> String {
-        text.reduce(into: "") { result, character in
-            switch character {
+        text.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
             case "&": result += "&amp;"
             case "<": result += "&lt;"
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "'": result += "&#39;"
-            default: result.append(character)
-            }
-        }
-    }
-
-    private func json(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case let control where control.value < 0x20:
-                result += "\\u00" + (control.value < 16 ? "0" : "") + String(control.value, radix: 16)
             default: result.unicodeScalars.append(scalar)
             }
         }
-        return result + "\""
     }
 }

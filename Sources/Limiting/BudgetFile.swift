@@ -23,7 +23,10 @@ package enum BudgetFile {
     package struct Damage: Error, Equatable { package let line: Int }
 
     package static func read(_ bytes: [UInt8]) throws(Damage) -> [BudgetUse] {
-        var lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)[...]
+        // By scalar: CR and LF, and a percent sign and a mark behind it, are one character.
+        let text = String(decoding: bytes, as: UTF8.self)
+        var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { Substring($0) }[
+            ...]
         guard lines.popFirst() == firstLine[...] else { throw Damage(line: 1) }
         var uses: [BudgetUse] = []
         while let line = lines.popFirst() {
@@ -35,7 +38,7 @@ package enum BudgetFile {
     }
 
     private static func use(_ line: Substring) -> BudgetUse? {
-        let parts = line.split(separator: "\t", omittingEmptySubsequences: false)
+        let parts = line.unicodeScalars.split(separator: "\t", omittingEmptySubsequences: false).map { Substring($0) }
         guard parts.count == 5, let rule = unescaped(parts[0]), let name = unescaped(parts[2]),
             let subject = subject(kind: parts[1], name), let end = Int64(parts[3]),
             end == ByteBudget.never || WallTime.secondsBounds.contains(end), let spent = UInt64(parts[4])
@@ -69,13 +72,13 @@ package enum BudgetFile {
 
     private static func unescaped(_ text: Substring) -> String? {
         var result = ""
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            guard character == "%" else {
-                result.append(character)
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "%" else {
+                result.unicodeScalars.append(scalar)
                 continue
             }
-            switch rest.prefix(2) {
+            switch String(String.UnicodeScalarView(rest.prefix(2))) {
             case "25": result += "%"
             case "09": result += "\t"
             case "0A": result += "\n"

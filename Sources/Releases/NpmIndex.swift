@@ -99,8 +99,9 @@ struct NpmIndex {
     private func restrictions(_ removed: Set<String>, _ result: FilteredIndex) -> [UInt8] {
         let reasons = result.withheld.suffix(Self.reasonsMax).map(\.text).joined(separator: "; ")
         let others = result.withheld.count > Self.reasonsMax ? "; and others before" : ""
-        let versions = removed.sorted().map { "\(jsonText($0)):{\"version\":\(jsonText($0))}" }.joined(separator: ",")
-        let message = jsonText("larder: \(reasons)\(others)")
+        let versions = removed.sorted().map { "\(jsonString($0)):{\"version\":\(jsonString($0))}" }.joined(
+            separator: ",")
+        let message = jsonString("larder: \(reasons)\(others)")
         return Array(",\"policyRestrictions\":{\"message\":\(message),\"versions\":{\(versions)}}".utf8)
     }
 
@@ -132,18 +133,4 @@ struct NpmIndex {
         }
         return nil
     }
-}
-
-/// The text as a string of JSON (RFC 8259 §7).
-private func jsonText(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-        switch scalar {
-        case "\"", "\\": result += "\\\(scalar)"
-        case let control where control.value < 0x20:
-            result += "\\u00\(control.value < 16 ? "0" : "")\(String(control.value, radix: 16))"
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result + "\""
 }

@@ -1,4 +1,5 @@
 import Access
+import Rules
 
 extension SettingKind where Value == [CertificateMap.Entry] {
     static var certificateMap: SettingKind {
@@ -31,7 +32,7 @@ private func readEntry(_ node: ConfigurationNode, _ problems: inout [SettingProb
 
 extension SettingKind where Value == NamePattern {
     fileprivate static var namePattern: SettingKind {
-        .scalar("a name, with one * at most", parse: { NamePattern($0) }, render: { "\"\($0)\"" })
+        .scalar("a name, with one * at most", parse: { NamePattern($0) }, render: { yamlQuoted("\($0)") })
     }
 }
 
@@ -50,6 +51,6 @@ extension SettingKind where Value == String {
                     rest = rest.split(separator: placeholder, omittingEmptySubsequences: false).joined()
                 }
                 return rest.contains("{") || rest.contains("}") ? nil : text
-            }, render: { "\"\($0)\"" })
+            }, render: { yamlQuoted("\($0)") })
     }
 }

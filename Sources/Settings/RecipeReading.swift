@@ -95,7 +95,7 @@ extension SettingKind where Value == [PathPattern] {
                 let spellings = ["/", "%2f", "%2F"].map { text.replacing("/", with: $0) }
                 let patterns = Set(spellings).sorted().map { PathPattern("*/\($0)") }
                 return patterns.contains(nil) ? nil : patterns.compactMap(\.self)
-            }, render: { $0.first.map { "\"\($0)\"" } ?? "" })
+            }, render: { $0.first.map { yamlQuoted("\($0)") } ?? "" })
     }
 }
 

@@ -169,7 +169,7 @@ extension SettingKind where Value == Route {
         let kind = scalar(
             "direct, or a proxy such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT",
             parse: { text in text == "direct" ? .direct : NextProxy(url: text).map { .proxy($0) } },
-            render: { "\"\($0)\"" }, hint: hint)
+            render: { yamlQuoted("\($0)") }, hint: hint)
         return SettingKind(
             allowed: kind.allowed,
             read: { node, problems in

@@ -17,7 +17,7 @@ extension SettingKind where Value == String {
     static var queryName: SettingKind {
         .scalar(
             "the name of a query parameter, or name=value", parse: { isQueryCondition($0) ? $0 : nil },
-            render: { "\"\($0)\"" },
+            render: { yamlQuoted("\($0)") },
             hint: { text in
                 text.contains("%") ? "write it decoded" : nil
             })
@@ -38,7 +38,7 @@ extension SettingKind where Value == String {
         .scalar(
             "a protocol such as websocket, or *",
             parse: { $0 == "*" ? $0 : !$0.isEmpty && $0.utf8.allSatisfy(isTchar) ? $0.lowercased() : nil },
-            render: { $0 == "*" ? "\"*\"" : $0 },
+            render: { $0.utf8.allSatisfy { isAlpha($0) || isDigit($0) } ? $0 : yamlQuoted($0) },
             hint: { $0.contains("/") ? "without a version" : nil })
     }
 }
@@ -47,7 +47,7 @@ extension SettingKind where Value == TextPattern {
     static var userAgent: SettingKind {
         .scalar(
             "a part of User-Agent such as curl/, or a pattern with * for all of it", parse: { TextPattern($0) },
-            render: { "\"\($0)\"" })
+            render: { yamlQuoted("\($0)") })
     }
 }
 
@@ -55,7 +55,7 @@ extension SettingKind where Value == TimeWindow {
     static var timeWindow: SettingKind {
         .scalar(
             "days, times or both, such as \"mon-fri 08:00-18:00\", with utc behind them for UTC",
-            parse: { TimeWindow($0) }, render: { "\"\($0)\"" },
+            parse: { TimeWindow($0) }, render: { yamlQuoted("\($0)") },
             hint: { text in
                 text.contains("/")
                     ? "the zone has a key of its own: zone: Europe/Berlin"
@@ -117,6 +117,6 @@ extension SettingKind where Value == String {
             "an absolute URL with http or https",
             parse: { text in
                 text.utf8.count <= 2000 && text.utf8.allSatisfy(isVchar) && TargetURI(text.utf8) != nil ? text : nil
-            }, render: { "\"\($0)\"" })
+            }, render: { yamlQuoted("\($0)") })
     }
 }

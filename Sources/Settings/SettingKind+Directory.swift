@@ -1,10 +1,11 @@
 import Access
+import Rules
 
 extension SettingKind where Value == DirectoryURL {
     static var directoryURL: SettingKind {
         .scalar(
             "ldaps://host or ldap://host, with a :port if it is not 636 or 389", parse: { DirectoryURL($0) },
-            render: { "\"\($0)\"" },
+            render: { yamlQuoted("\($0)") },
             hint: { text in
                 if text.hasPrefix("ldapi:") {
                     return "sockets of this machine are not supported: name a loopback address"
@@ -53,5 +54,8 @@ extension SettingKind where Value == String {
 
 /// As YAML.
 @Sendable private func singleQuoted(_ text: String) -> String {
-    "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+    // By scalar: a character may be a quote and marks behind it.
+    text.unicodeScalars.reduce(into: "'") { word, scalar in
+        if scalar == "'" { word += "''" } else { word.unicodeScalars.append(scalar) }
+    } + "'"
 }

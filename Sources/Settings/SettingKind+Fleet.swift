@@ -1,10 +1,11 @@
 import Message
+import Rules
 
 extension SettingKind where Value == RedisURL {
     static var redisURL: SettingKind {
         let kind = SettingKind.scalar(
             "rediss://user@host:6379/0 or redis://host, with user, port and number of the database if they are others",
-            parse: { RedisURL($0) }, render: { "\"\($0)\"" },
+            parse: { RedisURL($0) }, render: { yamlQuoted("\($0)") },
             hint: { text in
                 text.hasPrefix("unix:") || text.hasPrefix("/")
                     ? "sockets of this machine are not supported: name a loopback address" : nil
@@ -74,7 +75,7 @@ extension SettingKind where Value == FleetNodeAddress {
         .scalar(
             "a host and a port, \"10.20.0.11:3130\", perhaps with \" weight=2\" (1 to 100)",
             parse: { FleetNodeAddress($0) },
-            render: { "\"\($0)\"" })
+            render: { yamlQuoted("\($0)") })
     }
 }
 
@@ -86,6 +87,6 @@ extension SettingKind where Value == ListenAddress {
             parse: { text in
                 guard let address = ListenAddress(text), case .tcp = address else { return nil }
                 return address
-            }, render: { "\"\($0)\"" })
+            }, render: { yamlQuoted("\($0)") })
     }
 }

@@ -29,7 +29,7 @@ extension SettingKind where Value == [DNSEntry<ListenAddress>] {
     static var serversOfSuffixes: SettingKind {
         .namesMapped(
             to: SettingKind<ListenAddress>.tcpAddress, noun: "name servers", isWildcardAllowed: false,
-            render: { "\"\($0)\"" })
+            render: { yamlQuoted("\($0)") })
     }
 }
 

@@ -1,5 +1,6 @@
 import Message
 import Releases
+import Rules
 
 extension SettingKind where Value == MinimumAge {
     /// `min_age`: a duration, or a mapping with the exceptions.
@@ -53,7 +54,7 @@ extension SettingKind where Value == PackagePattern {
     static var packagePattern: SettingKind {
         .scalar(
             "the name of a package, or its beginning followed by *", parse: { PackagePattern($0) },
-            render: { "\"\($0)\"" })
+            render: { yamlQuoted("\($0)") })
     }
 }
 

@@ -13,6 +13,7 @@ struct YAMLTextTests {
         "~", "null", "NULL", "yes", "NO", "ON", "TRUE", "1", "0x10", "1e3", "", " ", " a ", "a\nb", "a\r\n- allow: {}",
         "\u{0}", "\u{7F}",
         "\u{85}", "\u{2028}", "\u{FEFF}", "\u{202E}", "\\", "\\n", "é", "\u{1F600}", "---", "...", "<<", "=",
+        "\"\u{301}", "\\\u{301}", "\u{600}\"", "'\u{301}", "#\u{301}", "\u{301}",
     ]
 
     private func readBack(_ text: String) throws -> [String] {
@@ -27,10 +28,15 @@ struct YAMLTextTests {
 
     @Test(arguments: 0..<200 as Range<UInt64>) func `so it does with random text`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        let letters = Array("aZ09'\"#!*&|>%@`-?:,[]{}~\\ \t\n\r\u{0}\u{85}\u{2028}é\u{1F600}")
+        let letters =
+            Array("aZ09'\"#!*&|>%@`-?:,[]{}~\\ \t\n\r\u{0}\u{85}\u{2028}é\u{1F600}".unicodeScalars) + [
+                "\u{301}", "\u{600}", "\u{200D}",
+            ]
         for _ in 0..<20 {
-            let text = String(
-                (0..<Int.random(in: 0...12, using: &random)).map { _ in letters.randomElement(using: &random)! })
+            var text = ""
+            for _ in 0..<Int.random(in: 0...12, using: &random) {
+                text.unicodeScalars.append(letters.randomElement(using: &random)!)
+            }
             #expect(try readBack(text) == [text, "GET"])
             let document = try #require(try parseYAML(Array("\(yamlComment(text))\na: 1\n".utf8)))
             guard case .mapping(let entries) = document.value else { throw Unread() }

@@ -50,6 +50,7 @@ import Testing
         BudgetUse(
             LimitBucket(rule: "each", .client(IPAddress(v6: 0x2001_0DB8_0000_0000, low: 0))), windowEnd: 1, spent: .max),
         BudgetUse(LimitBucket(rule: "with\ttab", .user("an%n\nü")), windowEnd: 86_400, spent: 0),
+        BudgetUse(LimitBucket(rule: "%\u{301}\r", .user("\u{301}\r\n%\u{301}25\r")), windowEnd: 86_400, spent: 0),
         BudgetUse(LimitBucket(rule: "g", .group("x y")), windowEnd: -1, spent: 1),
         BudgetUse(LimitBucket(rule: "a", .all), windowEnd: 7, spent: 7),
         BudgetUse(LimitBucket(rule: "t", .all), windowEnd: ByteBudget.never, spent: 7),

@@ -41,6 +41,16 @@ struct AuthorityLoadingTests {
         #expect(load(fixture.files) == nil)
     }
 
+    @Test(arguments: [
+        "a b", "a'b", "'", "$(false)", "`false`", "a\\", "\"", "a;b", "-", "\n", "'\u{301};exit 9;'", "", "~", "*",
+    ])
+    func `a shell reads the path as it is`(_ path: String) throws {
+        let hint = try #require(AuthorityError.keyExposed(path: path, mode: 0o644).hint)
+        let word = String(hint.dropFirst("run: chmod 600 ".count))
+        let outcome = shell("printf '[%s]' \(word)")
+        #expect(outcome.status == 0 && Array(outcome.output.utf8) == Array("[\(path)]".utf8), "\(word)")
+    }
+
     @Test(.enabled(if: geteuid() == 0)) func `a key of another user is refused`() throws {
         let fixture = try AuthorityFixture(permitting: nil)
         let path = "\(fixture.files.directory)/intermediate.key"

@@ -100,6 +100,9 @@ func shellWord(_ text: String) -> String {
         default: false
         }
     }
-    guard !isPlain else { return text }
-    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    guard !isPlain || text.isEmpty else { return text }
+    // By scalar: a character may be a quote and marks behind it.
+    return text.unicodeScalars.reduce(into: "'") { word, scalar in
+        if scalar == "'" { word += "'\\''" } else { word.unicodeScalars.append(scalar) }
+    } + "'"
 }

@@ -1,3 +1,5 @@
+import Message
+import Rules
 import TLS
 
 extension AuthorityWork {
@@ -84,11 +86,18 @@ extension AuthorityWork {
     }
 
     private func configurationLines(_ place: AuthorityDirectory) -> String {
-        let hosts = arguments.all(.host).map { "\"\($0)\"" }.joined(separator: ", ")
+        let hosts = arguments.all(.host).map(yamlQuoted).joined(separator: ", ")
         return """
             intercept:
-              ca: { certificate: \(place.intermediate), key: \(place.key) }
+              ca: { certificate: \(pathInYAML(place.intermediate)), key: \(pathInYAML(place.key)) }
               hosts: [ \(hosts.isEmpty ? "…" : hosts) ]
             """
     }
+}
+
+/// A path of letters, digits and the usual signs is a plain scalar.
+private func pathInYAML(_ path: String) -> String {
+    let isPlain =
+        path.hasPrefix("/") && path.utf8.allSatisfy { isAlpha($0) || isDigit($0) || "/._-".utf8.contains($0) }
+    return isPlain ? path : yamlQuoted(path)
 }

@@ -1,6 +1,7 @@
 import Admin
 import EventLoop
 import Glibc
+import Message
 import Provisioning
 import Rules
 
@@ -27,7 +28,7 @@ func recipeHosts(_ arguments: Arguments, _ console: Console) -> Int32 {
     }
     console.print("recipes:")
     for (recipe, hosts) in found {
-        console.print("  - { use: \(recipe), hosts: [ \(hosts.map(quoted).joined(separator: ", ")) ] }")
+        console.print("  - { use: \(recipe), hosts: [ \(hosts.map(hostInYAML).joined(separator: ", ")) ] }")
     }
     return ExitStatus.done
 }
@@ -43,8 +44,13 @@ private func configuredHosts() -> [(recipe: String, hosts: [String])] {
     return found.filter { !$0.hosts.isEmpty }
 }
 
-/// An IPv6 address has colons, which YAML would read as a mapping.
-private func quoted(_ host: String) -> String { host.contains(":") ? "\"\(host)\"" : host }
+/// A name of several labels is a plain scalar. Anything else is quoted: an address of IPv6 would be a mapping, `no` a flag, `*` an alias.
+private func hostInYAML(_ host: String) -> String {
+    let isPlain =
+        host.utf8.first.map { isAlpha($0) } == true && host.utf8.contains(UInt8(ascii: "."))
+        && host.utf8.allSatisfy { isAlpha($0) || isDigit($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") }
+    return isPlain ? host : yamlQuoted(host)
+}
 
 extension ToolConfiguration {
     /// The hosts that files, variables and the tools themselves name, in this order.

@@ -1,4 +1,4 @@
-// YAML as text (YAML 1.2.2). What is written here was sent by a client, so nothing of it may be read as anything but itself.
+// YAML as text (YAML 1.2.2). What is written here was sent by a client or comes from a file, so nothing of it may be read as anything but itself.
 
 /// A scalar that every YAML parser reads as this text, and as no number, flag, alias, tag or comment.
 ///
@@ -7,6 +7,11 @@
 package func yamlScalar(_ text: String) -> String {
     let isWord = !text.isEmpty && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
     if isWord, !["Y", "N", "YES", "NO", "ON", "OFF", "TRUE", "FALSE", "NULL"].contains(text) { return text }
+    return yamlQuoted(text)
+}
+
+/// A double-quoted scalar (§7.3.1).
+package func yamlQuoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
         switch scalar {

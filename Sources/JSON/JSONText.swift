@@ -1,0 +1,30 @@
+/// Appends a string of JSON (RFC 8259 §7), in its quotes.
+///
+/// It can stand in a script of an HTML page: `<`, U+2028 and U+2029 are `\u` escapes, as are control characters.
+package func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\""))
+    // By scalar: a character may be a quote and marks behind it.
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"": bytes.append(contentsOf: "\\\"".utf8)
+        case "\\": bytes.append(contentsOf: "\\\\".utf8)
+        case "\n": bytes.append(contentsOf: "\\n".utf8)
+        case "\r": bytes.append(contentsOf: "\\r".utf8)
+        case "\t": bytes.append(contentsOf: "\\t".utf8)
+        case "\u{0}"..."\u{1F}", "\u{7F}", "<", "\u{2028}", "\u{2029}":
+            let digits = String(scalar.value, radix: 16)
+            bytes.append(contentsOf: "\\u".utf8)
+            bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
+            bytes.append(contentsOf: digits.utf8)
+        default: bytes.append(contentsOf: String(scalar).utf8)
+        }
+    }
+    bytes.append(UInt8(ascii: "\""))
+}
+
+/// A string of JSON, as `appendJSONString` writes it.
+package func jsonString(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    appendJSONString(text, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}

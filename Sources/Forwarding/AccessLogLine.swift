@@ -3,9 +3,9 @@ package import Message
 /// Writes lines of the access log: one JSON object for each request.
 ///
 /// Bytes that a client chose are escaped, so that no client can forge a line or a member.
-package struct AccessLogLine {
+package struct AccessLogLine: ~Copyable {
     /// What the line says about one request.
-    package struct Facts {
+    package struct Facts: ~Copyable {
         /// Microseconds since 1970.
         package var startedAt: Int64 = 0
         package var endedAt: Int64 = 0
@@ -54,15 +54,22 @@ package struct AccessLogLine {
     }
 
     private var renderedSecond = Int64.min
-    private var rendered: [UInt8] = []
+    /// The beginning of a line up to the second. Lines of the same second share it.
+    private var beginning: [UInt8] = []
     private var namedClient: IPAddress?
-    private var clientName = AccessLogLine.unixClient
+    /// The member `client` without the last quote. Lines of the same client share it.
+    private var clientMember = AccessLogLine.member(client: nil)
 
     /// What the numbers of requests follow in the log.
     private let idPrefix: [UInt8]
+    /// What stands between the milliseconds and the number of the request.
+    private let idMember: [UInt8]
 
     /// - Parameter idPrefix: names the process and the worker, so that no number is there twice. Without anything to escape.
-    package init(idPrefix: [UInt8]) { self.idPrefix = idPrefix }
+    package init(idPrefix: [UInt8]) {
+        self.idPrefix = idPrefix
+        idMember = Array("Z\",\"id\":\"".utf8) + idPrefix
+    }
 
     /// Appends one line.
     ///
@@ -70,7 +77,8 @@ package struct AccessLogLine {
     ///   - method, target: as they were parsed. Empty if the message was not a valid request.
     ///   - origin: scheme and authority, where the target begins with its path: `https://example.org`. Empty otherwise.
     package mutating func append(
-        _ facts: Facts, method: borrowing Span<UInt8>, origin: borrowing Span<UInt8>, target: borrowing Span<UInt8>,
+        _ facts: borrowing Facts, method: borrowing Span<UInt8>, origin: borrowing Span<UInt8>,
+        target: borrowing Span<UInt8>,
         to line: inout [UInt8]
     ) {
         renderSecond(of: facts.startedAt)
@@ -81,19 +89,19 @@ package struct AccessLogLine {
     }
 
     private func write(
-        _ facts: Facts, _ method: borrowing Span<UInt8>, _ origin: borrowing Span<UInt8>,
+        _ facts: borrowing Facts, _ method: borrowing Span<UInt8>, _ origin: borrowing Span<UInt8>,
         _ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>
     ) {
-        line.append("{\"time\":\"")
-        appendTime(facts.startedAt, to: &line)
-        line.append("\",\"id\":\"")
-        appendID(facts.number, to: &line)
+        line.append(beginning.span)
+        appendMilliseconds(facts.startedAt, to: &line)
+        line.append(idMember.span)
+        appendDecimal(facts.number, to: &line)
         if facts.tunnel > 0 {
             line.append("\",\"tunnel\":\"")
-            appendID(facts.tunnel, to: &line)
+            line.append(idPrefix.span)
+            appendDecimal(facts.tunnel, to: &line)
         }
-        line.append("\",\"client\":\"")
-        line.append(clientName.span)
+        line.append(clientMember.span)
         if let user = facts.user {
             line.append("\",\"user\":\"")
             for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
@@ -156,11 +164,6 @@ package struct AccessLogLine {
         append(",\"close\":\"", facts.closeReason, to: &line)
     }
 
-    private func appendID(_ number: UInt64, to line: inout OutputSpan<UInt8>) {
-        line.append(idPrefix.span)
-        appendDecimal(number, to: &line)
-    }
-
     /// Appends a member whose value is a name of Larder's own.
     private func append(_ beginning: StaticString, _ value: String?, to line: inout OutputSpan<UInt8>) {
         guard let value else { return }
@@ -170,10 +173,10 @@ package struct AccessLogLine {
     }
 
     /// The most bytes that a line can have.
-    private func lengthMax(_ facts: Facts, method: Int, target: Int) -> Int {
+    private func lengthMax(_ facts: borrowing Facts, method: Int, target: Int) -> Int {
         var escaped = method + target
         if let user = facts.user { escaped += user.utf8.count }
-        var names = facts.outcome.utf8CodeUnitCount + clientName.count + rendered.count + 2 * idPrefix.count
+        var names = facts.outcome.utf8CodeUnitCount + clientMember.count + beginning.count + 2 * idPrefix.count
         if let listener = facts.listener { names += listener.utf8.count }
         if let particulars = facts.particulars {
             escaped += (particulars.redirectedTo?.count ?? 0) + (particulars.received?.count ?? 0)
@@ -194,10 +197,12 @@ package struct AccessLogLine {
     private mutating func name(_ client: IPAddress?) {
         guard client != namedClient else { return }
         namedClient = client
-        clientName = client.map { Array($0.description.utf8) } ?? AccessLogLine.unixClient
+        clientMember = AccessLogLine.member(client: client)
     }
 
-    private static let unixClient = Array("unix".utf8)
+    private static func member(client: IPAddress?) -> [UInt8] {
+        Array("\",\"client\":\"\(client?.description ?? "unix")".utf8)
+    }
 
     /// Whether the target has neither a byte to escape nor a parameter, which may be a secret.
     private static func needsNoCare(_ target: borrowing Span<UInt8>) -> Bool {
@@ -227,24 +232,22 @@ package struct AccessLogLine {
         }
     }
 
-    /// Makes the text of the second. Lines of the same second share it.
+    /// The time is written as in RFC 3339, in UTC, with milliseconds.
     private mutating func renderSecond(of microseconds: Int64) {
         let second = AccessLogLine.split(microseconds).second
         guard second != renderedSecond else { return }
         renderedSecond = second
-        rendered.removeAll(keepingCapacity: true)
-        appendTimestamp(WallTime(secondsSinceEpoch: second), to: &rendered)
+        beginning.removeAll(keepingCapacity: true)
+        beginning.append("{\"time\":\"")
+        appendTimestamp(WallTime(secondsSinceEpoch: second), to: &beginning)
     }
 
-    /// Appends a time as in RFC 3339, in UTC, with milliseconds.
-    private func appendTime(_ microseconds: Int64, to line: inout OutputSpan<UInt8>) {
+    private func appendMilliseconds(_ microseconds: Int64, to line: inout OutputSpan<UInt8>) {
         let rest = AccessLogLine.split(microseconds).rest
-        line.append(rendered.span)
         line.append(0x2E)
         line.append(0x30 + UInt8(rest / 100_000))
         line.append(0x30 + UInt8(rest / 10_000 % 10))
         line.append(0x30 + UInt8(rest / 1_000 % 10))
-        line.append(0x5A)
     }
 
     /// Seconds since 1970, and the microseconds behind them.

@@ -29,6 +29,7 @@ package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
 package var decimalLengthMax: Int { 20 }
 
 package func appendDecimal(_ value: UInt64, to bytes: inout OutputSpan<UInt8>) {
+    if value < UInt64(shortDecimalEnd), bytes.freeCapacity >= 8 { return appendShort(UInt32(value), to: &bytes) }
     var length = 1
     var bound: UInt64 = 10
     while length < decimalLengthMax, value >= bound {
@@ -47,6 +48,18 @@ package func appendDecimal(_ value: UInt64, to bytes: inout OutputSpan<UInt8>) {
             unsafe (room.baseAddress! + index).initialize(to: 0x30 + UInt8(truncatingIfNeeded: rest % 10))
             rest /= 10
         }
+        count += length
+    }
+}
+
+/// With room for eight bytes the digits are stored with one instruction, whatever their count.
+@inline(__always)
+private func appendShort(_ value: UInt32, to bytes: inout OutputSpan<UInt8>) {
+    let (digits, length) = shortDecimal(value)
+    unsafe bytes.withUnsafeMutableBufferPointer { room, count in
+        precondition(room.count - count >= 8, "there is no room for the digits")
+        let place = unsafe UnsafeMutableRawPointer(room.baseAddress! + count)
+        unsafe place.storeBytes(of: digits.littleEndian, as: UInt64.self)
         count += length
     }
 }

@@ -402,7 +402,8 @@ struct AccessLogLineTests {
         particulars.isBroken = true
         facts.particulars = particulars
         let none: [UInt8] = []
-        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var bytes: [UInt8] = []
         let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
         line.append(facts, method: method.span, origin: none.span, target: target.span, to: &bytes)
         #expect(
@@ -437,14 +438,16 @@ struct AccessLogLineTests {
         (particulars.isUnverified, particulars.isBroken) = (true, true)
         facts.particulars = particulars
         let none: [UInt8] = []
-        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var bytes: [UInt8] = []
         line.append(facts, method: row.method.span, origin: none.span, target: row.target.span, to: &bytes)
         #expect(bytes.count > row.target.count && bytes.last == 0x0A && bytes.count { $0 == 0x0A } == 1)
     }
 
     @Test func `lines of other clients and other seconds have their own names and times`() {
         let none: [UInt8] = []
-        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var bytes: [UInt8] = []
         var facts = AccessLogLine.Facts()
         let nothing: [UInt8] = []
         for (client, time) in [("192.0.2.1", 0), ("192.0.2.1", 999_999), ("::1", 1_000_000), (nil, -1)] {
@@ -464,7 +467,8 @@ struct AccessLogLineTests {
 
     @Test func `a client cannot forge a line`() {
         let none: [UInt8] = []
-        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var bytes: [UInt8] = []
         let (method, target) = ([UInt8](), Array("a\"b\\c\r\n\u{7F}".utf8))
         line.append(AccessLogLine.Facts(), method: method.span, origin: none.span, target: target.span, to: &bytes)
         #expect(text(bytes).contains("\"uri\":\"a\\\"b\\\\c\\u000d\\u000a\\u007f\""))

@@ -9,6 +9,8 @@ import Glibc
 /// spliced, which takes half the processor time (measured: 0.49 s/GiB for copying, 0.24 s/GiB for splicing).
 struct TunnelFlow: ~Copyable {
     static let copiedMax: UInt64 = 256 << 10
+    /// Reads of a source that has failed, before other connections of the loop have their turn.
+    private static let drainedReadsMax = 64
 
     let source: CInt
     let sink: CInt
@@ -23,7 +25,7 @@ struct TunnelFlow: ~Copyable {
     private(set) var isSourceAtEnd = false
     private(set) var isDone = false
 
-    enum Step: Equatable { case going, failed(errno: CInt) }
+    enum Step: Equatable { case going, failed(FlowEnd, errno: CInt) }
 
     init(from source: CInt, to sink: CInt, initial: [UInt8]) {
         self.source = source
@@ -58,6 +60,26 @@ struct TunnelFlow: ~Copyable {
         return .going
     }
 
+    /// Passes on what is left in a source that has failed.
+    ///
+    /// - Returns: whether nothing is left to do: the sink's peer has acknowledged all bytes, or has failed too.
+    mutating func drain(_ buffer: UnsafeMutableRawBufferPointer, _ pipes: PipePool) -> Bool {
+        // Copying tells an empty source from one that cannot be spliced.
+        canSplice = false
+        for _ in 0..<TunnelFlow.drainedReadsMax {
+            if case .failed = sinkReady() { return true }
+            if isBlocked { return false }
+            if isSourceAtEnd { return Sockets.delivered(sink).map { $0.waiting == 0 } ?? true }
+            let before = count
+            switch unsafe sourceReady(buffer, pipes, room: .max) {
+            case .going: if count == before && !isBlocked { isSourceAtEnd = true }
+            case .failed(.source, _): isSourceAtEnd = true
+            case .failed(.sink, _): return true
+            }
+        }
+        return false
+    }
+
     /// Returns the pipe to the pool if it is empty, and closes it otherwise.
     mutating func end(_ pipes: PipePool) {
         if let pipe, bytesInPipe == 0 { pipes.give(pipe) }
@@ -76,13 +98,13 @@ struct TunnelFlow: ~Copyable {
                 count += UInt64(sent)
                 if sent < got { unsafe keep(bytes.dropFirst(sent)) }
             case .wouldBlock: unsafe keep(bytes[...])
-            case .closed: return .failed(errno: EPIPE)
-            case .failed(let code): return .failed(errno: code)
+            case .closed: return .failed(.sink, errno: EPIPE)
+            case .failed(let code): return .failed(.sink, errno: code)
             }
             return .going
         case .wouldBlock: return .going
         case .closed: return sourceEnded()
-        case .failed(let code): return .failed(errno: code)
+        case .failed(let code): return .failed(.source, errno: code)
         }
     }
 
@@ -105,8 +127,8 @@ struct TunnelFlow: ~Copyable {
             }
             return .going
         case .wouldBlock: return .going
-        case .closed: return .failed(errno: EPIPE)
-        case .failed(let code): return .failed(errno: code)
+        case .closed: return .failed(.sink, errno: EPIPE)
+        case .failed(let code): return .failed(.sink, errno: code)
         }
     }
 
@@ -122,7 +144,7 @@ struct TunnelFlow: ~Copyable {
         case EINVAL:  // this kind of descriptor cannot be spliced; no byte was moved
             canSplice = false
             return .going
-        default: return .failed(errno: errno)
+        default: return .failed(.source, errno: errno)
         }
     }
 
@@ -135,7 +157,7 @@ struct TunnelFlow: ~Copyable {
             } else if sent == 0 || errno == EAGAIN {
                 return .going
             } else if errno != EINTR {
-                return .failed(errno: errno)
+                return .failed(.sink, errno: errno)
             }
         }
         return .going

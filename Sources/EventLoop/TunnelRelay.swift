@@ -1,20 +1,11 @@
 import Glibc
 
-/// How a tunnel ended.
-package enum TunnelEnd: Equatable, Sendable {
-    /// Both sides sent their last byte, and all bytes were passed on.
-    case closed
-    /// No byte was moved for the idle limit.
-    case idle
-    case failed(errno: CInt)
-    case cancelled
-}
-
 /// Moves bytes between two sockets in both directions, after CONNECT (RFC 9110 §9.3.6) or a 101.
 ///
-/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. A side is not read
-/// while the other does not accept what was read before, and no event waits for it then, so the loop does not spin. The relay
-/// retains itself from `start` until it calls `finished`, once, with both descriptors closed.
+/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. When one side is reset
+/// or fails otherwise, so is the other (`TunnelCut`). A side is not read while the other does not accept what was read before, and no event
+/// waits for it then, so the loop does not spin. The relay retains itself from `start` until it calls `finished`, once, with both
+/// descriptors closed.
 @safe package final class TunnelRelay: TimedObject {
     private let loop: EventLoop
     private let pipes: PipePool
@@ -25,6 +16,8 @@ package enum TunnelEnd: Equatable, Sendable {
     /// How many of the bytes from `b` the brake knows.
     private var noted: UInt64 = 0
     private var finished: ((TunnelEnd) -> Void)?
+    /// One side has failed. No event waits for either.
+    private var cut: TunnelCut?
     private var keptAlive: TunnelRelay?
     private var a: Descriptor?
     private var b: Descriptor?
@@ -94,9 +87,10 @@ package enum TunnelEnd: Equatable, Sendable {
         updateInterest()
     }
 
-    package func cancel() { end(.cancelled) }
+    package func cancel() { end(cut?.end ?? .cancelled) }
 
     override package func timerFired() {
+        if let cut { return settle(cut) }
         // Nothing was moved because the rate did not allow it.
         if brake?.isHolding == true { return loop.timers.schedule(self, after: idle) }
         end(.idle)
@@ -115,10 +109,20 @@ package enum TunnelEnd: Equatable, Sendable {
         unsafe events.bWritable.assign(loop, fd: b, .write, onBWritable, context)
     }
 
-    fileprivate enum Event { case aReadable, aWritable, bReadable, bWritable }
+    fileprivate enum Event {
+        case aReadable, aWritable, bReadable, bWritable
+
+        /// The side at an end of the flow that the event moves on.
+        func side(_ end: FlowEnd) -> TunnelSide {
+            switch (self, end) {
+            case (.aReadable, .source), (.bWritable, .source), (.bReadable, .sink), (.aWritable, .sink): .a
+            case (.aReadable, .sink), (.bWritable, .sink), (.bReadable, .source), (.aWritable, .source): .b
+            }
+        }
+    }
 
     fileprivate func on(_ event: Event) {
-        guard finished != nil else { return }
+        guard finished != nil, cut == nil else { return }
         let step =
             switch event {
             case .aReadable: unsafe forward.sourceReady(buffer, pipes, room: .max)
@@ -127,7 +131,7 @@ package enum TunnelEnd: Equatable, Sendable {
             case .bWritable: forward.sinkReady()
             }
         noteBackward()
-        if case .failed(let code) = step { return end(.failed(errno: code)) }
+        if case .failed(let flowEnd, let code) = step { return fail(event.side(flowEnd), code) }
         forward.finishIfDrained()
         backward.finishIfDrained()
         if forward.isDone && backward.isDone { return end(.closed) }
@@ -151,7 +155,7 @@ package enum TunnelEnd: Equatable, Sendable {
 
     /// Time has passed, so `b` may be read again.
     private func released() {
-        guard finished != nil else { return }
+        guard finished != nil, cut == nil else { return }
         loop.timers.schedule(self, after: idle)
         updateInterest()
     }
@@ -167,6 +171,27 @@ package enum TunnelEnd: Equatable, Sendable {
         if wanted { event.add() } else { event.remove() }
     }
 
+    private func fail(_ side: TunnelSide, _ code: CInt) {
+        let cut = TunnelCut(side, errno: code, now: loop.now)
+        self.cut = cut
+        events.aReadable.remove()
+        events.aWritable.remove()
+        events.bReadable.remove()
+        events.bWritable.remove()
+        settle(cut)
+    }
+
+    /// Passes on the last bytes of the side that failed, and resets the other when it has them.
+    private func settle(_ cut: TunnelCut) {
+        let isSettled =
+            switch cut.failed {
+            case .a: unsafe forward.drain(buffer, pipes)
+            case .b: unsafe backward.drain(buffer, pipes)
+            }
+        if isSettled || cut.isLate(loop.now) { return end(cut.end) }
+        loop.timers.schedule(self, after: TunnelCut.interval)
+    }
+
     private func end(_ reason: TunnelEnd) {
         guard let finished else { return }
         self.finished = nil
@@ -177,6 +202,8 @@ package enum TunnelEnd: Equatable, Sendable {
         events.aWritable.clear()
         events.bReadable.clear()
         events.bWritable.clear()
+        if reason.resets(.a, isOwed: backward.isBlocked) { Sockets.resetOnClose(backward.sink) }
+        if reason.resets(.b, isOwed: forward.isBlocked) { Sockets.resetOnClose(forward.sink) }
         forward.end(pipes)
         backward.end(pipes)
         a = nil

@@ -96,6 +96,12 @@ struct DocumentTests {
         #expect(text.contains("| `\(reason.name)` | \(reason.explanation) |"))
     }
 
+    @Test(arguments: TunnelBreak.allCases)
+    func `troubleshooting names every reason why a tunnel breaks off`(_ reason: TunnelBreak) throws {
+        let text = try Tree.text("docs/troubleshooting.md")
+        #expect(text.contains("| `\(reason.rawValue)` | \(reason.explanation) |"))
+    }
+
     @Test(arguments: FramingError.allCases)
     func `troubleshooting names every violation of framing`(_ error: FramingError) throws {
         let text = try Tree.text("docs/troubleshooting.md")

@@ -141,14 +141,117 @@ struct TunnelTests {
         #expect(receive(tunnel.server.rawValue, 1) == [])
     }
 
-    @Test func `a reset ends the tunnel and is reported`() throws {
-        let tunnel = try Fixture()
-        let fd = tunnel.client.rawValue
-        // Connecting to nowhere (AF_UNSPEC) resets the connection while the descriptor stays its owner's.
+    // MARK: a side that fails
+
+    /// Resets the connection while the descriptor stays its owner's: connecting to nowhere (AF_UNSPEC) does so.
+    private static func reset(_ fd: CInt) {
         var nowhere = sockaddr()
         nowhere.sa_family = sa_family_t(AF_UNSPEC)
         _ = unsafe connect(fd, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
-        #expect(tunnel.runToEnd() == .failed(errno: ECONNRESET))
+    }
+
+    /// What reading says next.
+    private static func next(_ fd: CInt) -> IOResult {
+        wait(fd, for: POLLIN)
+        var byte: UInt8 = 0
+        return unsafe withUnsafeMutableBytes(of: &byte) { unsafe IO.receive(fd, into: $0) }
+    }
+
+    @Test(arguments: [TunnelSide.a, .b])
+    func `a side that is reset resets the other, which gets what was sent before`(side: TunnelSide) throws {
+        let tunnel = try Fixture()
+        let ends = (tunnel.client.rawValue, tunnel.server.rawValue)
+        let (failing, living) = side == .a ? ends : (ends.1, ends.0)
+        let sent = (0..<32_768).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        sendAll(failing, sent)
+        Self.reset(failing)
+        #expect(tunnel.runToEnd() == .failed(side, errno: ECONNRESET))
+        #expect(receive(living, sent.count) == sent)
+        #expect(Self.next(living) == .failed(errno: ECONNRESET), "not an orderly end")
+        #expect(tunnel.pipes.idleCount == 0)
+    }
+
+    @Test(arguments: [TunnelSide.a, .b])
+    func `a reset after much that was spliced loses nothing that the tunnel has taken`(side: TunnelSide) throws {
+        let tunnel = try Fixture()
+        let ends = (tunnel.client.rawValue, tunnel.server.rawValue)
+        let (failing, living) = side == .a ? ends : (ends.1, ends.0)
+        let seen = Locked<(count: Int, end: IOResult?)>((0, nil))
+        let sender = try startThread(name: "sender") {
+            sendAll(failing, [UInt8](repeating: 9, count: 4 << 20))
+            Self.reset(failing)
+        }
+        let receiver = try startThread(name: "receiver") {
+            let count = receive(living, 5 << 20).count
+            seen.withLock { $0.count = count }
+        }
+        #expect(tunnel.runToEnd() == .failed(side, errno: ECONNRESET))
+        sender.join()
+        receiver.join()
+        let moved = side == .a ? tunnel.relay.aToB : tunnel.relay.bToA
+        #expect(seen.withLock { UInt64($0.count) } == moved)
+        #expect(moved > TunnelFlow.copiedMax, "it was spliced")
+    }
+
+    @Test(arguments: [TunnelSide.a, .b])
+    func `a side that is reset after its last byte resets the other when bytes come for it`(side: TunnelSide) throws {
+        let tunnel = try Fixture()
+        let ends = (tunnel.client.rawValue, tunnel.server.rawValue)
+        let (failing, living) = side == .a ? ends : (ends.1, ends.0)
+        Sockets.shutdownWrite(failing)
+        runLoop(tunnel.loop) { Self.isReadable(living) }
+        #expect(Self.next(living) == .closed, "the half-close has arrived")
+        Self.reset(failing)
+        let chunk = [UInt8](repeating: 1, count: 1000)
+        runLoop(tunnel.loop) {
+            _ = unsafe chunk.withUnsafeBytes { unsafe IO.send(living, $0) }
+            return tunnel.ended.value != nil
+        }
+        guard case .failed(side, _) = tunnel.ended.value else {
+            Issue.record("\(String(describing: tunnel.ended.value))")
+            return
+        }
+        let sent = unsafe chunk.withUnsafeBytes { unsafe IO.send(living, $0) }
+        #expect(sent == .closed || sent == .failed(errno: ECONNRESET), "\(sent)")
+    }
+
+    private static func isReadable(_ fd: CInt) -> Bool {
+        var entry = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&entry, 1, 0) > 0
+    }
+
+    @Test func `a tunnel that is cancelled resets both sides, and one that ends in order neither`() throws {
+        let cancelled = try Fixture()
+        cancelled.relay.cancel()
+        #expect(Self.next(cancelled.client.rawValue) == .failed(errno: ECONNRESET))
+        #expect(Self.next(cancelled.server.rawValue) == .failed(errno: ECONNRESET))
+        let ended = try Fixture()
+        Sockets.shutdownWrite(ended.client.rawValue)
+        Sockets.shutdownWrite(ended.server.rawValue)
+        #expect(ended.runToEnd() == .closed)
+        #expect(Self.next(ended.client.rawValue) == .closed)
+        #expect(Self.next(ended.server.rawValue) == .closed)
+    }
+
+    static let ends: [(end: TunnelEnd, isOwed: Bool, resets: (a: Bool, b: Bool))] = [
+        (.closed, false, (false, false)), (.idle, false, (false, false)), (.idle, true, (true, true)),
+        (.failed(.a, errno: ECONNRESET), false, (false, true)), (.failed(.b, errno: EPIPE), true, (true, false)),
+        (.cancelled, false, (true, true)),
+    ]
+
+    @Test(arguments: ends) func `whoever may lack bytes is reset`(
+        row: (end: TunnelEnd, isOwed: Bool, resets: (a: Bool, b: Bool))
+    ) {
+        #expect(row.end.resets(.a, isOwed: row.isOwed) == row.resets.a)
+        #expect(row.end.resets(.b, isOwed: row.isOwed) == row.resets.b)
+    }
+
+    @Test func `a side that does not take the last bytes is waited for until the limit`() {
+        let start = MonotonicTime(nanoseconds: 1_000_000)
+        let cut = TunnelCut(.b, errno: ECONNRESET, now: start)
+        #expect(!cut.isLate(start.advanced(by: TunnelCut.limit - .nanoseconds(1))))
+        #expect(cut.isLate(start.advanced(by: TunnelCut.limit)))
+        #expect(cut.end == .failed(.b, errno: ECONNRESET))
     }
 
     @Test func `a watched descriptor is taken over with its event`() throws {

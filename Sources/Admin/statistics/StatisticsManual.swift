@@ -348,6 +348,14 @@ private let closes =
 
         """
     + table(["reason", "meaning"], CloseReason.allCases.map { ["`\($0.name)`", "\($0.explanation)"] })
+    + heading(2, "Why tunnels broke off")
+        + """
+        `close` in the log line of a tunnel of which one side was reset. Both sides are reset, without a name here, when Larder itself ends a
+        tunnel that goes on: because a budget is spent (`reason`), somebody cancels it, or Larder stops.
+
+
+        """
+    + table(["reason", "meaning"], TunnelBreak.allCases.map { ["`\($0.rawValue)`", "\($0.explanation)"] })
 
 private let manualHead = """
     # Statistics

@@ -181,7 +181,9 @@ package final class AccessLogBuffer {
         result.redirectedTo = redirectedTo
         result.isUnverified = account.isUnverified
         result.isBroken = account.isBroken
-        if account.isBroken || account.status == 0 { result.closeReason = account.closeReason?.name }
+        if account.isBroken || account.status == 0 {
+            result.closeReason = account.closeReason?.name ?? account.tunnelBreak?.rawValue
+        }
         return result
     }
 }

@@ -33,6 +33,8 @@ struct Account {
     var isBroken = false
     /// Why the connection closed, if it closed within the request.
     var closeReason: CloseReason?
+    /// Which side of a tunnel broke it off.
+    var tunnelBreak: TunnelBreak?
     var isLogged = false
 
     init() {}

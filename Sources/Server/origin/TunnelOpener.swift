@@ -1,4 +1,5 @@
 import EventLoop
+import Transaction
 
 /// Joins a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
 enum TunnelOpener {
@@ -40,7 +41,7 @@ enum TunnelOpener {
         if worker.learner != nil { worker.observe(account, request, snapshot) }
         let id = worker.tunnels.insert(tunnel)
         let meter = limits.map { TunnelMeter($0, worker) }
-        let ended = { [unowned worker] in
+        let ended = { [unowned worker] (end: TunnelEnd) in
             guard let entry = worker.tunnels.remove(id), let tunnel = entry.relay else { return }
             worker.counters.add(.tunnelsClosed)
             // This closure holds the places until here.
@@ -54,6 +55,10 @@ enum TunnelOpener {
             worker.observeEnd(ofTunnelOf: request, snapshot, toOrigin: toOrigin, toClient: toClient)
             meter?.stop(tunnel)
             if meter?.isCut == true { account.refusal = .budgetSpent }
+            if let breaking = TunnelBreak(end) {
+                account.isBroken = true
+                account.tunnelBreak = breaking
+            }
             if entry.hasLostProof {
                 account.isBroken = true
                 account.closeReason = .identityEnded
@@ -73,12 +78,22 @@ enum TunnelOpener {
             }
             relay = unsafe TunnelRelay(
                 loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, aReadable: clientEvent, b: b,
-                initialAToB: toOrigin, initialBToA: toClient, idle: idle, brake: brake
-            ) { _ in ended() }
+                initialAToB: toOrigin, initialBToA: toClient, idle: idle, brake: brake, finished: ended)
         }
         tunnel.relay = relay
         relay.start()
         if limits?.hasBudget == true { meter?.start(tunnel) }
+    }
+}
+
+extension TunnelBreak {
+    /// Nil if neither side has failed.
+    fileprivate init?(_ end: TunnelEnd) {
+        switch end {
+        case .closed, .idle, .cancelled: return nil
+        case .failed(.a, _): self = .clientReset
+        case .failed(.b, _): self = .originReset
+        }
     }
 }
 

@@ -19,7 +19,7 @@ final class Carrier {
         carrier.relay = TransportRelay(
             worker: worker, client: client.release(), origin: Transport(plain: pair.takeEnd()), toOrigin: [],
             toClient: [], idle: worker.snapshot.configuration.timeouts.tunnelIdle, brake: nil
-        ) { [unowned worker] in
+        ) { [unowned worker] _ in
             guard worker.carriers.remove(id) != nil else { return }
             worker.stopIfDrained()
         }

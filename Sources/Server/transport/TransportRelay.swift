@@ -4,8 +4,9 @@ import Glibc
 /// Moves bytes between two connections of which at least one has TLS, after a 101 inside an opened tunnel or to an https origin (RFC 9110 §7.8).
 /// Two plain sockets have a `TunnelRelay`, which needs not read what it moves.
 ///
-/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. A side is not read while
-/// bytes from it wait for the other. The relay retains itself from `start` until it calls `finished`, once.
+/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. When one side is reset,
+/// ends without `close_notify` or fails otherwise, the other is reset (`TunnelCut`). A side is not read while bytes from it wait for the other.
+/// The relay retains itself from `start` until it calls `finished`, once.
 final class TransportRelay: TimedObject, Relay {
     /// One of the two connections, and what waits to be written to it.
     private struct Side: ~Copyable {
@@ -39,7 +40,7 @@ final class TransportRelay: TimedObject, Relay {
         case rests
         /// There may be more.
         case goesOn
-        case failed
+        case failed(FlowEnd, errno: CInt)
     }
 
     private let worker: Worker
@@ -48,7 +49,9 @@ final class TransportRelay: TimedObject, Relay {
     private let brake: FlowBrake?
     private var client: Side
     private var origin: Side
-    private var finished: (() -> Void)?
+    private var finished: ((TunnelEnd) -> Void)?
+    /// One side has failed. No event waits for either.
+    private var cut: TunnelCut?
     private var keptAlive: TransportRelay?
     /// Pieces that are moved before other connections of the worker have their turn. Each is one read.
     private static let movesPerTurnMax = 16
@@ -59,7 +62,7 @@ final class TransportRelay: TimedObject, Relay {
     ///   - brake: holds the bytes from the origin to a rate. The relay starts and stops it.
     init(
         worker: Worker, client: consuming Transport, origin: consuming Transport, toOrigin: [UInt8], toClient: [UInt8],
-        idle: Duration, brake: FlowBrake?, finished: @escaping () -> Void
+        idle: Duration, brake: FlowBrake?, finished: @escaping (TunnelEnd) -> Void
     ) {
         self.worker = worker
         self.idle = idle
@@ -81,31 +84,32 @@ final class TransportRelay: TimedObject, Relay {
         turn()
     }
 
-    func cancel() { end() }
+    func cancel() { end(cut?.end ?? .cancelled) }
 
     override func timerFired() {
+        if let cut { return settle(cut) }
         // Nothing was moved because the rate did not allow it.
         if brake?.isHolding == true { return worker.loop.timers.schedule(self, after: idle) }
-        end()
+        end(.idle)
     }
 
     /// Moves what can be moved, in both directions.
     fileprivate func turn() {
-        guard finished != nil else { return }
+        guard finished != nil, cut == nil else { return }
         worker.loop.timers.schedule(self, after: idle)
         var goesOn = false
         for _ in 0..<TransportRelay.movesPerTurnMax {
             let forward = TransportRelay.move(from: &client, to: &origin, worker, nil)
             let backward = TransportRelay.move(from: &origin, to: &client, worker, brake)
-            if case .failed = forward { return end() }
-            if case .failed = backward { return end() }
+            if case .failed(let end, let code) = forward { return fail(end == .source ? .a : .b, code) }
+            if case .failed(let end, let code) = backward { return fail(end == .source ? .b : .a, code) }
             switch (forward, backward) {
             case (.rests, .rests): goesOn = false
             default: goesOn = true
             }
             guard goesOn else { break }
         }
-        if client.hasOutputEnded && origin.hasOutputEnded { return end() }
+        if client.hasOutputEnded && origin.hasOutputEnded { return end(.closed) }
         TransportRelay.updateEvents(&client, other: origin, isHeld: false)
         TransportRelay.updateEvents(&origin, other: client, isHeld: brake?.isHolding == true)
         // TLS may hold bytes that no event announces.
@@ -119,7 +123,8 @@ final class TransportRelay: TimedObject, Relay {
         switch write(&sink) {
         case .bytes: break
         case .wouldBlock: return .rests
-        case .closed, .failed: return .failed
+        case .closed: return .failed(.sink, errno: EPIPE)
+        case .failed(let code): return .failed(.sink, errno: code)
         }
         if source.hasInputEnded {
             if !sink.hasOutputEnded { sink.transport.shutdownWrite() }
@@ -138,8 +143,49 @@ final class TransportRelay: TimedObject, Relay {
         case .closed:
             source.hasInputEnded = true
             return .goesOn
-        case .failed: return .failed
+        case .failed(let code): return .failed(.source, errno: code)
         }
+    }
+
+    private func fail(_ side: TunnelSide, _ code: CInt) {
+        let cut = TunnelCut(side, errno: code, now: worker.loop.now)
+        self.cut = cut
+        client.readEvent.remove()
+        client.writeEvent.remove()
+        origin.readEvent.remove()
+        origin.writeEvent.remove()
+        settle(cut)
+    }
+
+    /// Passes on the last bytes of the side that failed, and resets the other when it has them.
+    private func settle(_ cut: TunnelCut) {
+        let isSettled =
+            switch cut.failed {
+            case .a: TransportRelay.drain(from: &client, to: &origin, worker)
+            case .b: TransportRelay.drain(from: &origin, to: &client, worker)
+            }
+        if isSettled || cut.isLate(worker.loop.now) { return end(cut.end) }
+        worker.loop.timers.schedule(self, after: TunnelCut.interval)
+    }
+
+    /// Passes on what is left in a source that has failed.
+    ///
+    /// - Returns: whether nothing is left to do: the sink's peer has acknowledged all bytes, or has failed too.
+    private static func drain(from source: inout Side, to sink: inout Side, _ worker: Worker) -> Bool {
+        for _ in 0..<movesPerTurnMax {
+            switch write(&sink) {
+            case .bytes: break
+            case .wouldBlock: return false
+            case .closed, .failed: return true
+            }
+            if source.hasInputEnded { return sink.transport.delivered.map { $0.waiting == 0 } ?? true }
+            switch unsafe source.transport.read(into: worker.readBuffer) {
+            case .bytes(let count):
+                unsafe sink.output.append(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+            case .wouldBlock, .closed, .failed: source.hasInputEnded = true
+            }
+        }
+        return false
     }
 
     /// Writes what waits. Returns `.bytes(0)` if nothing is left.
@@ -169,7 +215,7 @@ final class TransportRelay: TimedObject, Relay {
         }
     }
 
-    private func end() {
+    private func end(_ reason: TunnelEnd) {
         guard let finished else { return }
         self.finished = nil
         worker.loop.timers.cancel(self)
@@ -178,8 +224,10 @@ final class TransportRelay: TimedObject, Relay {
         client.writeEvent.clear()
         origin.readEvent.clear()
         origin.writeEvent.clear()
+        if reason.resets(.a, isOwed: client.isBlocked) { client.transport.resetOnClose() }
+        if reason.resets(.b, isOwed: origin.isBlocked) { origin.transport.resetOnClose() }
         keptAlive = nil
-        finished()
+        finished(reason)
     }
 }
 

@@ -198,7 +198,7 @@ let package = Package(
             "ServerTests",
             [
                 "Server", "Caching", "Compression", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
-                "ProgramUnderTest", "Storage", "TLS",
+                "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "YAML"]),

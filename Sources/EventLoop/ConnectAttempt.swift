@@ -85,19 +85,19 @@ package final class ConnectAttempt: TimedObject {
     /// - Parameters:
     ///   - options: of the sockets. An address whose family has none of `sources` must not be among `addresses`.
     ///   - attemptDelay: how long each address is tried before the next one; RFC 8305 §8 recommends 250 ms.
-    ///   - timeout: the time limit for all addresses together.
+    ///   - deadline: when all addresses together have failed. If they come from a name, it is the deadline of its look-up: one limit bounds both.
     ///   - history: which addresses failed lately. The attempt adds to it.
     ///   - done: gets the connected socket, or the reason why there is none.
     package static func start(
         _ addresses: [SocketAddress], _ options: ConnectOptions = ConnectOptions(), loop: EventLoop,
-        attemptDelay: Duration, timeout: Duration,
+        attemptDelay: Duration, by deadline: MonotonicTime,
         history: ConnectHistory, done: @escaping (consuming ConnectOutcome) -> Void
     ) -> ConnectAttempt {
         let ordered = history.failed.ordered(interleaved(addresses), at: loop.now)
         let attempt = ConnectAttempt(ordered, options, loop, attemptDelay, history, done)
         attempt.keptAlive = attempt
         attempt.tryNext()
-        if attempt.done != nil && !attempt.pending.isEmpty { loop.timers.schedule(attempt, after: timeout) }
+        if attempt.done != nil && !attempt.pending.isEmpty { loop.timers.schedule(attempt, at: deadline) }
         return attempt
     }
 

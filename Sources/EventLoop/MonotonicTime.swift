@@ -31,6 +31,9 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
             : .nanoseconds(-Int64(clamping: earlier.nanoseconds - nanoseconds))
     }
 
+    /// A time that does not come.
+    package static let never = MonotonicTime(nanoseconds: .max)
+
     /// The time since the system started.
     package var sinceStart: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
 

@@ -34,7 +34,10 @@ import Glibc
     }
 
     deinit {
-        for query in openQueries.values { query.stopTimer() }
+        for query in openQueries.values {
+            query.stopTimer()
+            _ = query.takeTickets()
+        }
     }
 
     /// The answer for `host` without a query: of a static entry, the hosts file or the cache. Returns nil if there is none.
@@ -60,11 +63,16 @@ import Glibc
 
     /// Resolves `host`. Look-ups for the same host share one query.
     ///
-    /// `done` is called once, at the end of this or a later turn, unless the ticket is cancelled first.
+    /// - Parameters:
+    ///   - deadline: when the look-up fails with `timedOut`, if there are not even expired addresses. The query goes on, for the cache. Who connects to
+    ///     the addresses gives the same deadline to `ConnectAttempt`, so that one limit bounds both.
+    ///   - done: called once, at the end of this or in a later turn, unless the ticket is cancelled first.
     @discardableResult
-    package func resolve(_ host: String, _ done: @escaping (Outcome) -> Void) -> ResolverTicket {
-        let ticket = ResolverTicket(done)
+    package func resolve(
+        _ host: String, by deadline: MonotonicTime, _ done: @escaping (Outcome) -> Void
+    ) -> ResolverTicket {
         let host = Resolver.normalised(host)
+        let ticket = ResolverTicket(host, self, loop.timers, done)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
         } else if let address = SocketAddress(literal: host) {
@@ -73,7 +81,7 @@ import Glibc
             loop.afterTurn { ticket.deliver(.success(resolution)) }
         } else if let query = openQueries[host] {
             stats.joined += 1
-            query.tickets.append(ticket)
+            enrol(ticket, in: query, by: deadline)
             // Its addresses of one family have expired, and the other family is still awaited.
             if query.hasPart { askEachFamily(of: query) }
         } else if !Resolver.isAskable(host) {
@@ -82,17 +90,29 @@ import Glibc
             let outcome = staleOutcome(host, for: 1) ?? .failure(.tooManyQueries)
             loop.afterTurn { ticket.deliver(outcome) }
         } else {
-            ask(host, ticket)
+            ask(host, ticket, by: deadline)
         }
         return ticket
     }
+
+    private func enrol(_ ticket: ResolverTicket, in query: Query, by deadline: MonotonicTime) {
+        query.add(ticket)
+        loop.timers.schedule(ticket, at: deadline)
+        // Expired addresses are of no use to a look-up whose time is over: whoever connects to them needs some of it.
+        guard let timer = query.timer, let due = timer.deadline else { return }
+        let half = loop.now.advanced(by: deadline.duration(since: loop.now) / 2)
+        if half < due { loop.timers.schedule(timer, at: half) }
+    }
+
+    /// What a look-up gets whose deadline has come.
+    fileprivate func outcomeWhenLate(_ host: String) -> Outcome { staleOutcome(host, for: 1) ?? .failure(.timedOut) }
 
     /// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters and a final dot.
     private static func isAskable(_ host: String) -> Bool {
         (1...254).contains(host.utf8.count) && !host.utf8.contains(0)
     }
 
-    private func ask(_ host: String, _ ticket: ResolverTicket) {
+    private func ask(_ host: String, _ ticket: ResolverTicket, by deadline: MonotonicTime) {
         let channel: ResolverChannel
         do throws(ResolverError) {
             channel = try channels.channel(for: host)
@@ -102,10 +122,10 @@ import Glibc
         }
         stats.queries += 1
         let query = Query(host, self, channel)
-        query.tickets.append(ticket)
         openQueries[host] = query
         channel.openCount += 1
         if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
+        enrol(ticket, in: query, by: deadline)
         if options.family.queried == AF_UNSPEC { startFamilyTimer(of: query) }
         var hints = ares_addrinfo_hints(
             ai_flags: 0, ai_family: options.family.queried, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
@@ -164,12 +184,11 @@ import Glibc
 
     /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
     private func deliver(_ outcome: Outcome, to query: Query) {
-        let tickets = query.tickets
-        query.tickets = []
+        let tickets = query.takeTickets()
         loop.afterTurn { for ticket in tickets { ticket.deliver(outcome) } }
     }
 
-    /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
+    /// The question for both families has ended.
     private func answered(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
         query.stopTimer()
         query.hasEnded = true
@@ -182,17 +201,14 @@ import Glibc
         } else {
             outcome = note(outcome, of: query)
         }
-        let tickets = query.tickets
-        loop.afterTurn { [weak self] in
-            self?.channels.clean()
-            for ticket in tickets { ticket.deliver(outcome) }
-        }
+        loop.afterTurn { [weak self] in self?.channels.clean() }
+        deliver(outcome, to: query)
     }
 
     /// Puts the outcome into the cache. Returns what the look-ups get.
     private func note(_ outcome: Outcome, of query: Query) -> Outcome {
         if case .failure(let error) = outcome {
-            if error.isOfServers, let stale = staleOutcome(query.host, for: query.tickets.count) { return stale }
+            if error.isOfServers, let stale = staleOutcome(query.host, for: query.waitingCount) { return stale }
             stats.failures += 1
         }
         cache.store(outcome, for: query.host, expires: expiry(of: outcome), staleFor: lifetimeAfterExpiry(of: outcome))
@@ -218,10 +234,8 @@ import Glibc
     /// If the servers take longer than `refreshWait`, the look-ups get the expired addresses. The query goes on.
     private func startTimer(of query: Query) {
         let timer = Timer { [weak self, unowned query] in
-            guard let self, let outcome = staleOutcome(query.host, for: query.tickets.count) else { return }
-            let tickets = query.tickets
-            query.tickets = []
-            loop.afterTurn { for ticket in tickets { ticket.deliver(outcome) } }
+            guard let self, let outcome = staleOutcome(query.host, for: query.waitingCount) else { return }
+            deliver(outcome, to: query)
         }
         query.timer = timer
         loop.timers.schedule(timer, after: options.refreshWait)
@@ -269,7 +283,9 @@ import Glibc
         weak var resolver: Resolver?
         /// It outlives its queries: it ends them before it goes.
         unowned let channel: ResolverChannel
-        var tickets: [ResolverTicket] = []
+        private var tickets: [ResolverTicket] = []
+        /// The look-ups that have not ended.
+        var waitingCount: Int { tickets.count { $0.isWaiting } }
         /// Runs while expired addresses may replace the answer.
         var timer: Timer?
         /// Runs until both families are asked for separately.
@@ -287,6 +303,19 @@ import Glibc
             loop = resolver.loop
         }
 
+        func add(_ ticket: ResolverTicket) {
+            // Those that have ended are dropped where the array would grow for the new one.
+            if tickets.count == tickets.capacity { tickets.removeAll { !$0.isWaiting } }
+            tickets.append(ticket)
+        }
+
+        /// Takes the look-ups out, whose time limits end.
+        func takeTickets() -> [ResolverTicket] {
+            defer { tickets = [] }
+            for ticket in tickets { loop.timers.cancel(ticket) }
+            return tickets
+        }
+
         func stopTimer() {
             if let timer { loop.timers.cancel(timer) }
             if let familyTimer { loop.timers.cancel(familyTimer) }
@@ -295,20 +324,37 @@ import Glibc
     }
 }
 
-/// One look-up under way.
-package final class ResolverTicket {
+/// One look-up under way. Its time limit runs while it waits for a query.
+package final class ResolverTicket: TimedObject {
+    private let host: String
+    private weak var resolver: Resolver?
+    private let timers: TimerWheel
     private var done: ((Resolver.Outcome) -> Void)?
 
-    init(_ done: @escaping (Resolver.Outcome) -> Void) { self.done = done }
+    fileprivate init(
+        _ host: String, _ resolver: Resolver, _ timers: TimerWheel, _ done: @escaping (Resolver.Outcome) -> Void
+    ) {
+        self.host = host
+        self.resolver = resolver
+        self.timers = timers
+        self.done = done
+    }
+
+    fileprivate var isWaiting: Bool { done != nil }
 
     /// Cancels the look-up. The answer still goes into the cache.
-    package func cancel() { done = nil }
+    package func cancel() {
+        done = nil
+        timers.cancel(self)
+    }
 
-    func deliver(_ outcome: Resolver.Outcome) {
+    fileprivate func deliver(_ outcome: Resolver.Outcome) {
         guard let done else { return }
         self.done = nil
         done(outcome)
     }
+
+    override package func timerFired() { deliver(resolver?.outcomeWhenLate(host) ?? .failure(.timedOut)) }
 }
 
 extension Resolver.FamilyPreference {

@@ -81,6 +81,13 @@ package final class Timer: TimedObject {
         schedule(object, afterNanoseconds: UInt64(clamping: delay.wholeNanoseconds))
     }
 
+    /// Sets the limit of `object` to `time`, in place of an earlier one. It fires in the next tick if the time has passed.
+    package func schedule(_ object: TimedObject, at time: MonotonicTime) {
+        guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel has ended") }
+        let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
+        schedule(object, afterNanoseconds: time > now ? time.nanoseconds - now.nanoseconds : 0)
+    }
+
     /// Sets the limit with a delay in the unit of the clock, for callers that do this very often.
     package func schedule(_ object: TimedObject, afterNanoseconds delay: UInt64) {
         guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel has ended") }

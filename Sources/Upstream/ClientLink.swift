@@ -66,6 +66,9 @@ final class ClientLink: TimedObject {
         }
     }
 
+    /// The end of the time that the timer of this connection has set for opening it.
+    private var openingDeadline: MonotonicTime { deadline ?? .never }
+
     private func reach(_ server: ClientWay.Server) {
         switch server {
         case .addresses(let addresses): connect(addresses)
@@ -85,11 +88,12 @@ final class ClientLink: TimedObject {
     }
 
     private func resolve(_ host: String, _ port: UInt16) {
-        ticket = owner.resolver.resolve(host) { [weak self] outcome in
+        ticket = owner.resolver.resolve(host, by: openingDeadline) { [weak self] outcome in
             guard let self else { return }
             ticket = nil
             switch outcome {
             case .success(let resolution): connect(resolution.addresses.map { $0.with(port: port) })
+            case .failure(.timedOut): fail(.timedOut(.connecting))
             case .failure: fail(.unknownHost(host))
             }
         }
@@ -99,7 +103,7 @@ final class ClientLink: TimedObject {
         let place = addresses.map { "\($0)" }.joined(separator: ", ")
         attempt = ConnectAttempt.start(
             addresses, loop: owner.loop, attemptDelay: .milliseconds(250),
-            timeout: transfer?.timeLimits.connect ?? .seconds(86_400), history: owner.history
+            by: openingDeadline, history: owner.history
         ) { [weak self] outcome in
             // If the link is gone, the socket in `outcome` closes here.
             guard let self else { return }

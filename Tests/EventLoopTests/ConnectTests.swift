@@ -36,8 +36,9 @@ struct ConnectTests {
     ) throws -> Result<SocketAddress, ConnectError> {
         let loop = try EventLoop()
         var result: Result<SocketAddress, ConnectError>?
-        _ = ConnectAttempt.start(addresses, loop: loop, attemptDelay: delay, timeout: timeout, history: history) {
-            outcome in
+        _ = ConnectAttempt.start(
+            addresses, loop: loop, attemptDelay: delay, by: loop.now.advanced(by: timeout), history: history
+        ) { outcome in
             switch consume outcome {
             case .connected(_, let address): result = .success(address)
             case .failed(let error): result = .failure(error)
@@ -104,7 +105,8 @@ struct ConnectTests {
         weak var watched: ConnectAttempt?
         do {
             let attempt = ConnectAttempt.start(
-                [hole.address, hole.address], loop: loop, attemptDelay: .milliseconds(10), timeout: .seconds(1),
+                [hole.address, hole.address], loop: loop, attemptDelay: .milliseconds(10),
+                by: loop.now.advanced(by: .seconds(1)),
                 history: ConnectHistory()
             ) { _ in Issue.record("cancelled") }
             watched = attempt
@@ -115,7 +117,8 @@ struct ConnectTests {
         #expect(loop.timers.count == 0)
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 1)
         let sure = ConnectAttempt.start(
-            [try Sockets.localAddress(listener.rawValue)], loop: loop, attemptDelay: .seconds(1), timeout: .seconds(1),
+            [try Sockets.localAddress(listener.rawValue)], loop: loop, attemptDelay: .seconds(1),
+            by: loop.now.advanced(by: .seconds(1)),
             history: ConnectHistory()
         ) { _ in Issue.record("cancelled after it had connected") }
         sure.cancel()

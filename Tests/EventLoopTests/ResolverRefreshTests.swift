@@ -23,7 +23,7 @@ private final class Fixture {
 
     func outcome(_ name: String = "one.test") throws -> Resolver.Outcome {
         var result: Resolver.Outcome?
-        resolver.resolve(name) { result = $0 }
+        resolver.resolve(name, by: .never) { result = $0 }
         runLoop(loop) { result != nil }
         return try #require(result)
     }
@@ -94,7 +94,9 @@ struct ResolverRefreshTests {
         _ = try fixture.outcome()
         fixture.answer = .silence
         var count = 0
-        for _ in 0..<2 { fixture.resolver.resolve("one.test") { if (try? $0.get().isStale) == true { count += 1 } } }
+        for _ in 0..<2 {
+            fixture.resolver.resolve("one.test", by: .never) { if (try? $0.get().isStale) == true { count += 1 } }
+        }
         runLoop(fixture.loop) { count == 2 }
         #expect(count == 2)
         #expect(try fixture.outcome().get().isStale)

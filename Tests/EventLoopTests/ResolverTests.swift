@@ -10,7 +10,7 @@ struct ResolverTests {
 
     private func outcome(_ resolver: Resolver, _ loop: EventLoop, _ name: String) throws -> Resolver.Outcome {
         var result: Resolver.Outcome?
-        resolver.resolve(name) { result = $0 }
+        resolver.resolve(name, by: .never) { result = $0 }
         #expect(result == nil, "never from inside resolve")
         runLoop(loop) { result != nil }
         return try #require(result)
@@ -131,8 +131,8 @@ struct ResolverTests {
         let server = try ScriptedNameServer(loop) { _, _ in .addresses([Self.v4], ttl: 60) }
         let resolver = try Resolver(loop: loop, options: server.options)
         var answers = 0
-        for _ in 0..<10 { resolver.resolve("one.test") { _ in answers += 1 } }
-        let ticket = resolver.resolve("one.test") { _ in Issue.record("cancelled") }
+        for _ in 0..<10 { resolver.resolve("one.test", by: .never) { _ in answers += 1 } }
+        let ticket = resolver.resolve("one.test", by: .never) { _ in Issue.record("cancelled") }
         ticket.cancel()
         #expect(resolver.cached("one.test") == nil)
         runLoop(loop) { answers == 10 }
@@ -168,7 +168,7 @@ struct ResolverTests {
         let resolver = try Resolver(loop: loop, options: options)
         #expect(try outcome(resolver, loop, "") == .failure(.badName))
         #expect(try outcome(resolver, loop, String(repeating: "a.", count: 130)) == .failure(.badName))
-        resolver.resolve("first.test") { _ in }
+        resolver.resolve("first.test", by: .never) { _ in }
         #expect(try outcome(resolver, loop, "second.test") == .failure(.tooManyQueries))
     }
 
@@ -177,7 +177,7 @@ struct ResolverTests {
         let server = try ScriptedNameServer(loop) { _, _ in .silence }
         do {
             let resolver = try Resolver(loop: loop, options: server.options)
-            resolver.resolve("one.test") { _ in Issue.record("nobody is left to answer") }
+            resolver.resolve("one.test", by: .never) { _ in Issue.record("nobody is left to answer") }
         }
         loop.afterTurn { loop.stop() }
         loop.run()

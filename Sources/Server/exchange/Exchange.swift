@@ -25,7 +25,7 @@ final class Exchange: FetchListener {
         case coveredBody
         /// The credentials are being checked on another thread.
         case identity
-        case addresses(ResolverTicket, Timer)
+        case addresses(ResolverTicket)
         /// A thread of the back store reads, or the back store is still loading. `then` runs afterwards; nil: look up again.
         case disk(then: (() -> Void)?)
         /// Leads a transfer, or is about to follow one; no fetch works on it for this exchange yet.
@@ -325,27 +325,16 @@ final class Exchange: FetchListener {
         case .failure(let failure): return machine.on(.refused(Refusal(failure)))
         case nil: break
         }
-        let ticket = worker.resolver.resolve(request.host) { [weak self] result in
-            guard let self, case .addresses(_, let timer) = waiting else { return }
-            worker.timers.cancel(timer)
+        let ticket = HostAddresses.ask(for: request, snapshot, worker: worker) { [weak self] result in
+            guard let self, case .addresses = waiting else { return }
             waiting = .nothing
             switch result {
-            case .success(let resolution): perform(note(verdict(resolution.addresses)))
-            case .failure(let error): feed(.refused(Refusal(NameFailure(error))))
+            case .success(let addresses): perform(note(verdict(addresses)))
+            case .failure(let failure): feed(.refused(Refusal(failure)))
             }
         }
-        let timer = Timer { [weak self] in self?.addressesAreLate() }
-        waiting = .addresses(ticket, timer)
-        worker.timers.schedule(timer, after: snapshot.origins.terms(for: request.access).connect)
+        waiting = .addresses(ticket)
         return nil
-    }
-
-    /// The name server takes longer than a connection may.
-    private func addressesAreLate() {
-        guard case .addresses(let ticket, _) = waiting else { return }
-        ticket.cancel()
-        waiting = .nothing
-        feed(.refused(Refusal(NameFailure.timedOut)))
     }
 
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
@@ -671,9 +660,7 @@ final class Exchange: FetchListener {
         waiting = .nothing
         switch left {
         case .nothing, .coveredBody, .identity, .disk: break
-        case .addresses(let ticket, let timer):
-            ticket.cancel()
-            worker.timers.cancel(timer)
+        case .addresses(let ticket): ticket.cancel()
         case .leading(let transfer): transfer.resolve(.notShared)
         case .leader(let transfer, let ticket, let timer):
             transfer.cancel(ticket)

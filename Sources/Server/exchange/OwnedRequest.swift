@@ -92,6 +92,8 @@ final class OwnedRequest: ReceivedRequest {
     var receivedTarget: [UInt8]?
     /// Another node of the fleet owns the response, so that it stays in memory here.
     var isOwnedElsewhere = false
+    /// How long the access rules have waited for the addresses of the host. The first connection to the host has so much less time.
+    private(set) var nameWait = Duration.zero
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
@@ -119,6 +121,14 @@ final class OwnedRequest: ReceivedRequest {
         case .unknown(let credentials): provesAgain = credentials
         case .ended: hasLostProof = true
         }
+    }
+
+    func addNameWait(_ time: Duration) { nameWait += time }
+
+    /// The wait for a connection that is opened now. The next connection has all of its time.
+    func takeNameWait() -> Duration {
+        defer { nameWait = .zero }
+        return nameWait
     }
 
     /// What proves who uses the tunnel that this request opens. Nil if nobody had to prove anything.

@@ -48,7 +48,8 @@ extension FleetNode {
     private func lookUp(_ host: String) {
         guard IPAddress(strict: host.utf8) == nil, !namesAsked.contains(host) else { return }
         namesAsked.insert(host)
-        resolver.resolve(host) { [unowned self] outcome in
+        // What comes later is in the cache for the next beat.
+        resolver.resolve(host, by: loop.now.advanced(by: RedisLink.connectTimeout)) { [unowned self] outcome in
             namesAsked.remove(host)
             switch outcome {
             case .success(let resolution):

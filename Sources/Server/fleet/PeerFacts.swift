@@ -21,9 +21,11 @@ package func examinePeers(_ terms: FleetTerms, dns: DNSSettings) -> [PeerFacts] 
     func ask(_ name: String, _ host: String, _ port: UInt16, serverName: String) -> PeerFacts {
         var facts = PeerFacts(name: name, result: .failure(.silence))
         do throws(ProbeFailure) {
-            let addresses = try ProbeConnection.addresses(of: host, port: port, loop: loop, resolver: resolver)
+            let deadline = ProbeConnection.deadline
+            let addresses = try ProbeConnection.addresses(
+                of: host, port: port, by: deadline, loop: loop, resolver: resolver)
             let connection = try ProbeConnection(
-                to: addresses, tls: (peers.tls.client, serverName), loop: loop)
+                to: addresses, by: deadline, tls: (peers.tls.client, serverName), loop: loop)
             facts.chainEnd = connection.transport.chainEnd
             facts.result = .success(try verdict(connection, terms))
         } catch { facts.result = .failure(error) }
@@ -33,7 +35,8 @@ package func examinePeers(_ terms: FleetTerms, dns: DNSSettings) -> [PeerFacts] 
     case .nodes(let nodes): return nodes.map { ask($0.name, $0.host, $0.port, serverName: $0.host) }
     case .name(let host, let port):
         do throws(ProbeFailure) {
-            let addresses = try ProbeConnection.addresses(of: host, port: port, loop: loop, resolver: resolver)
+            let addresses = try ProbeConnection.addresses(
+                of: host, port: port, by: ProbeConnection.deadline, loop: loop, resolver: resolver)
             return addresses.compactMap { IPAddress($0) }.map { address in
                 ask(address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)", "\(address)", port, serverName: host)
             }

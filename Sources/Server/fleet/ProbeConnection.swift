@@ -26,13 +26,16 @@ final class ProbeConnection {
     private let descriptor: CInt
     private static let wait = Duration.seconds(2)
 
-    /// Connects. Blocks for some seconds at most.
+    /// Connects. Blocks until the deadline at most, and as long again for TLS.
     ///
-    /// - Parameter tls: with the name that the certificate must have. Nil: plain text.
+    /// - Parameters:
+    ///   - deadline: that of the look-up, if the addresses come from a name.
+    ///   - tls: with the name that the certificate must have. Nil: plain text.
     init(
-        to addresses: [SocketAddress], tls: (context: TLSClientContext, serverName: String)?, loop: EventLoop
+        to addresses: [SocketAddress], by deadline: MonotonicTime,
+        tls: (context: TLSClientContext, serverName: String)?, loop: EventLoop
     ) throws(ProbeFailure) {
-        let socket = try ProbeConnection.connect(addresses, loop)
+        let socket = try ProbeConnection.connect(addresses, by: deadline, loop)
         descriptor = socket.rawValue
         Sockets.setNoDelay(descriptor)
         guard let tls else {
@@ -48,11 +51,11 @@ final class ProbeConnection {
     static var deadline: MonotonicTime { MonotonicTime.read().advanced(by: wait) }
 
     static func addresses(
-        of host: String, port: UInt16, loop: EventLoop, resolver: Resolver
+        of host: String, port: UInt16, by deadline: MonotonicTime, loop: EventLoop, resolver: Resolver
     ) throws(ProbeFailure) -> [SocketAddress] {
         if let address = IPAddress(strict: host.utf8) { return [SocketAddress(address, port: port)] }
         var outcome: Resolver.Outcome?
-        _ = resolver.resolve(host) {
+        _ = resolver.resolve(host, by: deadline) {
             outcome = $0
             loop.stop()
         }
@@ -66,14 +69,14 @@ final class ProbeConnection {
     }
 
     private static func connect(
-        _ addresses: [SocketAddress], _ loop: EventLoop
+        _ addresses: [SocketAddress], by deadline: MonotonicTime, _ loop: EventLoop
     ) throws(ProbeFailure) -> Descriptor {
         // The attempt calls back from the loop, never from within `start`.
         var socket: Descriptor?
         var failure: ConnectError?
         _ = ConnectAttempt.start(
             addresses, ConnectOptions(sources: [], device: nil, fastOpen: false, keepAlive: nil), loop: loop,
-            attemptDelay: .milliseconds(250), timeout: wait, history: ConnectHistory()
+            attemptDelay: .milliseconds(250), by: deadline, history: ConnectHistory()
         ) { outcome in
             switch consume outcome {
             case .connected(let descriptor, _): socket = consume descriptor

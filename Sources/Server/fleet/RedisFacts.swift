@@ -93,10 +93,11 @@ package func examineRedis(_ terms: FleetTerms, dns: DNSSettings) -> RedisFacts {
     do {
         let loop = try EventLoop()
         let resolver = try Resolver(loop: loop, options: Resolver.Options(dns))
+        let deadline = ProbeConnection.deadline
         let addresses = try ProbeConnection.addresses(
-            of: terms.url.host, port: terms.url.port, loop: loop, resolver: resolver)
+            of: terms.url.host, port: terms.url.port, by: deadline, loop: loop, resolver: resolver)
         facts.addresses = addresses.map { "\($0)" }
-        let probe = try RedisProbe(terms, to: addresses, loop: loop)
+        let probe = try RedisProbe(terms, to: addresses, by: deadline, loop: loop)
         facts.chainEnd = probe.chainEnd
         try logIn(probe, terms)
         try readInfo(probe, &facts)

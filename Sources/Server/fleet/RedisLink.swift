@@ -76,7 +76,8 @@ enum RedisFailure: Error, Equatable {
     private var pause: PreciseTimer!
     private let buffer: UnsafeMutableRawBufferPointer
 
-    private static let connectTimeout = Duration.seconds(2)
+    /// For the name and its addresses together, then for the TLS handshake and the log-in.
+    static let connectTimeout = Duration.seconds(2)
     /// A server that leaves a command without a reply for so long beyond its deadline is gone.
     private static let silenceMax = Duration.seconds(2)
     private static let outputBytesMax = 32 << 20
@@ -120,26 +121,29 @@ enum RedisFailure: Error, Equatable {
     private func connect() {
         guard !isStopped, state == .closed else { return }
         state = .connecting
-        if let address = IPAddress(strict: terms.url.host.utf8) { return connect([SocketAddress(address, port: 0)]) }
-        if let known = resolver.cached(terms.url.host) { return resolved(known) }
-        ticket = resolver.resolve(terms.url.host) { [weak self] outcome in
+        let deadline = loop.now.advanced(by: RedisLink.connectTimeout)
+        if let address = IPAddress(strict: terms.url.host.utf8) {
+            return connect([SocketAddress(address, port: 0)], by: deadline)
+        }
+        if let known = resolver.cached(terms.url.host) { return resolved(known, by: deadline) }
+        ticket = resolver.resolve(terms.url.host, by: deadline) { [weak self] outcome in
             self?.ticket = nil
-            self?.resolved(outcome)
+            self?.resolved(outcome, by: deadline)
         }
     }
 
-    private func resolved(_ outcome: Resolver.Outcome) {
+    private func resolved(_ outcome: Resolver.Outcome, by deadline: MonotonicTime) {
         switch outcome {
-        case .success(let resolution): connect(resolution.addresses)
+        case .success(let resolution): connect(resolution.addresses, by: deadline)
         case .failure(let error): fail("its name cannot be resolved: \(error)")
         }
     }
 
-    private func connect(_ addresses: [SocketAddress]) {
+    private func connect(_ addresses: [SocketAddress], by deadline: MonotonicTime) {
         let places = addresses.compactMap { IPAddress($0) }.map { SocketAddress($0, port: terms.url.port) }
         attempt = ConnectAttempt.start(
             places, ConnectOptions(sources: [], device: nil, fastOpen: false, keepAlive: .seconds(30)), loop: loop,
-            attemptDelay: .milliseconds(250), timeout: RedisLink.connectTimeout, history: history
+            attemptDelay: .milliseconds(250), by: deadline, history: history
         ) { [weak self] outcome in
             // If the link is gone, the socket in `outcome` closes here.
             guard let self else { return }

@@ -8,9 +8,11 @@ final class RedisProbe {
     private let reader = RedisReader()
 
     /// Connects. Blocks for some seconds at most.
-    init(_ terms: FleetTerms, to addresses: [SocketAddress], loop: EventLoop) throws(ProbeFailure) {
+    init(
+        _ terms: FleetTerms, to addresses: [SocketAddress], by deadline: MonotonicTime, loop: EventLoop
+    ) throws(ProbeFailure) {
         connection = try ProbeConnection(
-            to: addresses, tls: terms.tls.map { ($0, terms.url.host) }, loop: loop)
+            to: addresses, by: deadline, tls: terms.tls.map { ($0, terms.url.host) }, loop: loop)
     }
 
     var chainEnd: Int64? { connection.transport.chainEnd }

@@ -289,11 +289,11 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case .failure(let failure): return refuse(Refusal(failure))
         case nil: break
         }
-        let ticket = worker.resolver.resolve(request.host) { [weak self] result in
+        let ticket = HostAddresses.ask(for: request, snapshot, worker: worker) { [weak self] result in
             guard let self, case .resolving = stage else { return }
             switch result {
-            case .success(let resolution): settle(amongst: resolution.addresses)
-            case .failure(let error): refuse(Refusal(NameFailure(error)))
+            case .success(let addresses): settle(amongst: addresses)
+            case .failure(let failure): refuse(Refusal(failure))
             }
         }
         stage = .resolving(ticket)

@@ -7,7 +7,7 @@ extension Proxy {
     func addresses(of host: String, timeout: Duration) -> Result<[SocketAddress], Refusal> {
         let answer = Answer()
         guard let worker = anyWorker else { return .failure(.internalError) }
-        worker.inbox.post { answer.ask(worker.worker.value, host) }
+        worker.inbox.post { answer.ask(worker.worker.value, host, within: timeout) }
         return answer.wait(timeout)
     }
 
@@ -16,11 +16,11 @@ extension Proxy {
         private let signal = CountingSemaphore()
 
         /// Called on the worker's thread.
-        func ask(_ worker: Worker, _ host: String) {
+        func ask(_ worker: Worker, _ host: String, within timeout: Duration) {
             if let known = HostAddresses.known(of: host, worker: worker) {
                 return deliver(known.mapError(Refusal.init))
             }
-            _ = worker.resolver.resolve(host) { [self] result in
+            _ = worker.resolver.resolve(host, by: worker.loop.now.advanced(by: timeout)) { [self] result in
                 switch result {
                 case .success(let resolution): deliver(.success(resolution.addresses))
                 case .failure(let error): deliver(.failure(Refusal(NameFailure(error))))

@@ -115,21 +115,21 @@ extension Fetch {
         case nil: break
         }
         guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
-        _ = worker.resolver.resolve(request.host) { [worker] outcome in
+        _ = HostAddresses.ask(for: request, snapshot, worker: worker) { [worker] result in
             guard let fetch = worker.fetches[id], fetch.isIn(.opening), fetch.hasNoLink else { return }
-            fetch.turn { fetch.resolved(outcome, kept, name) }
+            fetch.turn { fetch.resolved(result, kept, name) }
         }
         return .undecided
     }
 
-    private func resolved(_ outcome: Resolver.Outcome, _ kept: KeptBody, _ name: String) {
-        switch outcome {
-        case .success(let resolution):
-            if case .refusal(let refusal)? = take(amongst: resolution.addresses, kept, name) {
+    private func resolved(_ result: Result<[SocketAddress], NameFailure>, _ kept: KeptBody, _ name: String) {
+        switch result {
+        case .success(let addresses):
+            if case .refusal(let refusal)? = take(amongst: addresses, kept, name) {
                 return openingFailed(refusal, nil)
             }
             acquire(mayReuse: retrieval.mayReuseConnection)
-        case .failure(let error): openingFailed(Refusal(NameFailure(error)), nil)
+        case .failure(let failure): openingFailed(Refusal(failure), nil)
         }
     }
 

@@ -16,6 +16,20 @@ enum HostAddresses {
         case nil: return nil
         }
     }
+
+    /// Asks name servers for the addresses of the request's host, so that the access rules can decide. `timeouts.connect` bounds the wait and the first
+    /// connection to the host together: the request keeps how long it has waited.
+    static func ask(
+        for request: OwnedRequest, _ snapshot: Snapshot, worker: Worker,
+        _ done: @escaping (Result<[SocketAddress], NameFailure>) -> Void
+    ) -> ResolverTicket {
+        let start = worker.loop.now
+        let left = snapshot.origins.terms(for: request.access).connect - request.nameWait
+        return worker.resolver.resolve(request.host, by: start.advanced(by: left)) { [loop = worker.loop] outcome in
+            request.addNameWait(loop.now.duration(since: start))
+            done(outcome.map(\.addresses).mapError(NameFailure.init))
+        }
+    }
 }
 
 extension NameFailure {

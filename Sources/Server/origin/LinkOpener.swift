@@ -21,11 +21,13 @@ protocol LinkOpenerOwner: AnyObject {
 final class LinkOpener: TimedObject {
     private let worker: Worker
     private let snapshot: Snapshot
-    /// For each leg: all addresses together, each TLS handshake, and the answer of a next proxy.
+    /// For each leg: the name and all its addresses together, each TLS handshake, and each answer of a next proxy.
     private let timeout: Duration
+    /// The end of the first leg. Nil before it, and when its addresses are being connected to.
+    private var dialDeadline: MonotonicTime?
     private let dialling: Dialling
     /// The request for which the connection is opened. The access rules decide on it.
-    private let request: AccessRequest
+    private let request: OwnedRequest
     private unowned let owner: any LinkOpenerOwner
     /// The machine calls nothing: the unchecked access is exclusive.
     private var opening: Opening {
@@ -57,8 +59,7 @@ final class LinkOpener: TimedObject {
 
     init(
         worker: Worker, snapshot: Snapshot, goal: OpeningGoal, timeout: Duration, dialling: Dialling,
-        for request: AccessRequest,
-        owner: any LinkOpenerOwner
+        for request: OwnedRequest, owner: any LinkOpenerOwner
     ) {
         self.worker = worker
         self.snapshot = snapshot
@@ -131,16 +132,23 @@ final class LinkOpener: TimedObject {
 
     /// Resolves the host. Returns the result if it is known, and nil if a name server is asked.
     private func resolve(_ host: String) -> Opening.Event? {
-        if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
         precondition(ticket == nil, "a name is resolved once")
-        ticket = worker.resolver.resolve(host) { [weak self] result in
+        let deadline = deadlineOfDialling
+        dialDeadline = deadline
+        if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
+        ticket = worker.resolver.resolve(host, by: deadline) { [weak self] result in
             guard let self else { return }
             ticket = nil
-            worker.loop.timers.cancel(self)
             on(event(for: result.map(\.addresses).mapError(NameFailure.init)))
         }
-        worker.loop.timers.schedule(self, after: timeout)
         return nil
+    }
+
+    /// The end of a leg that begins now. What the request has waited for the addresses of its host, for the access rules, counts.
+    private var deadlineOfDialling: MonotonicTime {
+        var left = timeout
+        if case .direct = opening.goal.route { left -= request.takeNameWait() }
+        return worker.loop.now.advanced(by: left)
     }
 
     private func event(for result: Result<[SocketAddress], NameFailure>) -> Opening.Event {
@@ -154,15 +162,17 @@ final class LinkOpener: TimedObject {
     /// Why the address must not be dialled; nil if it may be.
     private func objection(to address: IPAddress, port: UInt16, of addressee: Opening.Addressee) -> Denial? {
         worker.shared.objection(
-            to: request, address: address, port: port, of: addressee, over: opening.goal.route, snapshot,
+            to: request.access, address: address, port: port, of: addressee, over: opening.goal.route, snapshot,
             learning: worker.learner?.active, now: worker.wallTime)
     }
 
     private func connect(_ addresses: [SocketAddress]) {
         precondition(attempt == nil && transport == nil, "a connection is dialled once for each leg")
+        // A proxy that closed its connection for a log-in is dialled again, without its name: a leg of its own.
+        let deadline = dialDeadline.take() ?? worker.loop.now.advanced(by: timeout)
         attempt = ConnectAttempt.start(
             addresses, ConnectOptions(dialling), loop: worker.loop, attemptDelay: .milliseconds(250),
-            timeout: timeout, history: worker.connectHistory
+            by: deadline, history: worker.connectHistory
         ) { [weak self] outcome in
             // If the opener is gone, the socket in `outcome` closes here.
             guard let self else { return }
@@ -444,13 +454,7 @@ final class LinkOpener: TimedObject {
         return event
     }
 
-    override func timerFired() {
-        guard let ticket else { return on(.timedOut) }
-        // The name is not known in time. The servers' answer still goes into the cache.
-        ticket.cancel()
-        self.ticket = nil
-        on(event(for: .failure(.timedOut)))
-    }
+    override func timerFired() { on(.timedOut) }
 
     // MARK: the end
 

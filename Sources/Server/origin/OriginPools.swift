@@ -131,7 +131,7 @@ final class OriginPools {
         let opener = LinkOpener(
             worker: worker, snapshot: streamRequest.snapshot, goal: streamRequest.goal,
             timeout: streamRequest.terms.connect, dialling: streamRequest.terms.dialling,
-            for: streamRequest.request.access, owner: streamRequest)
+            for: streamRequest.request, owner: streamRequest)
         streamRequest.becomeOpening(in: pool, opener, on: worker.loop)
         guard let failure = opener.begin() else { return nil }
         discountOpen(in: pool)

@@ -66,7 +66,7 @@ final class TunnelDialler: LinkOpenerOwner {
             let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
             let opener = LinkOpener(
                 worker: worker, snapshot: snapshot, goal: goal, timeout: terms.connect,
-                dialling: terms.dialling, for: request.access, owner: self
+                dialling: terms.dialling, for: request, owner: self
             )
             stage = .opening(opener)
             guard let failure = opener.begin() else { return nil }

@@ -7,6 +7,8 @@ final class ScriptedNames: @unchecked Sendable {  // the socket is used by the t
     enum Answer: Sendable, Equatable {
         case noSuchName
         case silence
+        /// None until `answerLate` gives it.
+        case late
         /// The IPv4 addresses of names, with a lifetime of zero. Of several sets, each is the answer once, and the last from then on. Other names do not
         /// exist.
         case addresses([String: [[UInt32]]])
@@ -18,7 +20,10 @@ final class ScriptedNames: @unchecked Sendable {  // the socket is used by the t
 
     fileprivate struct State {
         var answer: Answer
+        var late: [String: [[UInt32]]] = [:]
         var asked: [String] = []
+        /// The questions that wait for `answerLate`.
+        var held: [(question: [UInt8], client: sockaddr_in)] = []
     }
 
     init(_ answer: Answer) throws {
@@ -34,6 +39,24 @@ final class ScriptedNames: @unchecked Sendable {  // the socket is used by the t
     /// The names that were asked for, in lower case, each question of each kind of address.
     var asked: [String] { state.withLock { $0.asked } }
 
+    /// Answers what was asked for these names, and what will be. Other names stay without an answer.
+    func answerLate(_ addresses: [String: [[UInt32]]]) {
+        let replies = state.withLock { state in
+            state.late = addresses
+            defer { state.held = [] }
+            return state.held.compactMap { held in state.answer(to: held.question).map { ($0, held.client) } }
+        }
+        for (reply, client) in replies { ScriptedNames.send(reply, to: client, fd) }
+    }
+
+    private static func send(_ reply: [UInt8], to client: sockaddr_in, _ fd: CInt) {
+        _ = unsafe withUnsafePointer(to: client) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe sendto(fd, reply, reply.count, 0, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
     private static func serve(_ fd: CInt, _ state: Locked<State>) {
         defer { close(fd) }
         var packet = [UInt8](repeating: 0, count: 512)
@@ -46,19 +69,26 @@ final class ScriptedNames: @unchecked Sendable {  // the socket is used by the t
                 }
             }
             guard count >= 12 else { return }
-            guard let reply = state.withLock({ $0.reply(to: Array(packet.prefix(count))) }) else { continue }
-            _ = unsafe withUnsafePointer(to: &client) {
-                unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    unsafe sendto(fd, reply, reply.count, 0, address, length)
-                }
-            }
+            let question = Array(packet.prefix(count))
+            guard let reply = state.withLock({ $0.reply(to: question, of: client) }) else { continue }
+            send(reply, to: client, fd)
         }
     }
 }
 
 extension ScriptedNames.State {
     /// RFC 1035 §4.1: the header, the question as it came, and the addresses.
-    fileprivate mutating func reply(to question: [UInt8]) -> [UInt8]? {
+    fileprivate mutating func reply(to question: [UInt8], of client: sockaddr_in) -> [UInt8]? {
+        guard let (name, _) = parts(of: question) else { return nil }
+        asked.append(name)
+        guard let reply = answer(to: question) else {
+            if answer == .late { held.append((question, client)) }
+            return nil
+        }
+        return reply
+    }
+
+    private func parts(of question: [UInt8]) -> (name: String, end: Int)? {
         var labels: [String] = []
         var end = 12
         while end < question.count, question[end] != 0 {
@@ -68,12 +98,18 @@ extension ScriptedNames.State {
             end = next
         }
         guard end + 5 <= question.count else { return nil }
-        let name = labels.joined(separator: ".")
-        asked.append(name)
+        return (labels.joined(separator: "."), end)
+    }
+
+    fileprivate mutating func answer(to question: [UInt8]) -> [UInt8]? {
+        guard let (name, end) = parts(of: question) else { return nil }
         var addresses: [UInt32]?
         switch answer {
         case .silence: return nil
         case .noSuchName: break
+        case .late:
+            guard let known = late[name]?.first else { return nil }
+            addresses = question[end + 2] == 1 ? known : []
         case .addresses(var sets):
             addresses = sets[name]?.first
             // Of type A; of another type the name has none.

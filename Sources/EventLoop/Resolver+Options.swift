@@ -22,9 +22,9 @@ extension Resolver {
         /// How long expired addresses are used before their name is asked for again (RFC 8767 §4: "failure recheck timer").
         package var refreshPause: Duration = .seconds(30)
         package var family: FamilyPreference = .any
-        /// How long a question for both families may take before each is asked for on its own. A server that is silent about one of them then holds
-        /// up nobody who can use the other (RFC 8305 §3: no waiting for both).
-        package var familyWait: Duration = .milliseconds(100)
+        /// How long the addresses of one family wait for those of the other (RFC 8305 §3: "Resolution Delay"). A server that is silent about one family
+        /// then holds up nobody who can use the other.
+        package var resolutionDelay: Duration = .milliseconds(50)
         package var entriesMax = 10_000
         /// The most queries at a time.
         package var queriesMax = 1_000

@@ -6,9 +6,9 @@ import Glibc
 
 /// Resolves names to addresses without blocking, with a cache that respects the time-to-live of answers. Each loop has one.
 ///
-/// c-ares does the work (docs/decisions/0001-c-ares.md): the servers of resolv.conf, A and AAAA together, TCP for long answers, the order
-/// of RFC 6724. Static entries and the hosts file come first (`LocalNames`). The search list of resolv.conf does not apply. The resolver
-/// does not judge addresses: Access decides which may be dialled. Give names in lower case.
+/// c-ares does the work (docs/decisions/0001-c-ares.md): the servers of resolv.conf, TCP for long answers. A and AAAA are asked for at the same time, in
+/// two questions, and come in the order of RFC 6724 (`AddressOrder`). Static entries and the hosts file come first (`LocalNames`). The search list of
+/// resolv.conf does not apply. The resolver does not judge addresses: Access decides which may be dialled. Give names in lower case.
 @safe package final class Resolver {
     package typealias Outcome = Result<Resolution, ResolverError>
 
@@ -35,7 +35,7 @@ import Glibc
 
     deinit {
         for query in openQueries.values {
-            query.stopTimer()
+            query.stopTimers()
             _ = query.takeTickets()
         }
     }
@@ -83,7 +83,7 @@ import Glibc
             stats.joined += 1
             enrol(ticket, in: query, by: deadline)
             // Its addresses of one family have expired, and the other family is still awaited.
-            if query.hasPart { askEachFamily(of: query) }
+            if query.hasDeliveredPart { askAgain(query) }
         } else if !Resolver.isAskable(host) {
             loop.afterTurn { ticket.deliver(.failure(.badName)) }
         } else if openQueries.count >= options.queriesMax {
@@ -121,88 +121,111 @@ import Glibc
             return
         }
         stats.queries += 1
-        let query = Query(host, self, channel)
+        let query = Query(host, options.family.queried, self, channel)
         openQueries[host] = query
-        channel.openCount += 1
         if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
         enrol(ticket, in: query, by: deadline)
-        if options.family.queried == AF_UNSPEC { startFamilyTimer(of: query) }
-        var hints = ares_addrinfo_hints(
-            ai_flags: 0, ai_family: options.family.queried, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
-        unsafe ares_getaddrinfo(
-            channel.raw, host, nil, &hints,
-            { context, status, _, answer in
-                let query = unsafe Unmanaged<Query>.fromOpaque(context!).takeRetainedValue()
-                defer { if let answer = unsafe answer { unsafe ares_freeaddrinfo(answer) } }
-                unsafe query.resolver?.answered(query, status, answer)
-            }, Unmanaged.passRetained(query).toOpaque())
+        // A question may end at once, and then the other one is open already.
+        for family in options.family.queried { ask(query, for: family) }
         channel.sockets.restartClock()
     }
 
-    // MARK: One family alone (RFC 8305 §3)
-
-    /// A question for both families is answered when both are. If that takes longer than `familyWait`, each is asked for on its own, and the first one with
-    /// addresses answers the look-ups. The question for both goes on, for the cache.
-    private func startFamilyTimer(of query: Query) {
-        let timer = Timer { [weak self, unowned query] in
-            guard let self, !query.hasEnded else { return }
-            askEachFamily(of: query)
-        }
-        query.familyTimer = timer
-        loop.timers.schedule(timer, after: options.familyWait)
-    }
-
-    private func askEachFamily(of query: Query) {
-        query.hasPart = false
-        for family in [AF_INET, AF_INET6] { ask(query, for: family) }
-        query.channel.sockets.restartClock()
-    }
-
-    private func ask(_ query: Query, for family: CInt) {
+    private func ask(_ query: Query, for family: SocketAddress.Family) {
         query.channel.openCount += 1
+        // The addresses of both families are sorted together.
         var hints = ares_addrinfo_hints(
-            ai_flags: 0, ai_family: family, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
+            ai_flags: ARES_AI_NOSORT, ai_family: family == .v4 ? AF_INET : AF_INET6, ai_socktype: 1 /* SOCK_STREAM */,
+            ai_protocol: 0)
+        let callback: ares_addrinfo_callback =
+            family == .v4
+            ? { context, status, _, answer in unsafe Resolver.ended(context, .v4, status, answer) }
+            : { context, status, _, answer in unsafe Resolver.ended(context, .v6, status, answer) }
         unsafe ares_getaddrinfo(
-            query.channel.raw, query.host, nil, &hints,
-            { context, status, _, answer in
-                let query = unsafe Unmanaged<Query>.fromOpaque(context!).takeRetainedValue()
-                defer { if let answer = unsafe answer { unsafe ares_freeaddrinfo(answer) } }
-                unsafe query.resolver?.answeredForFamily(query, status, answer)
-            }, Unmanaged.passRetained(query).toOpaque())
+            query.channel.raw, query.host, nil, &hints, callback, Unmanaged.passRetained(query).toOpaque())
     }
 
-    private func answeredForFamily(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
+    private static func ended(
+        _ context: UnsafeMutableRawPointer?, _ family: SocketAddress.Family, _ status: CInt,
+        _ answer: UnsafeMutablePointer<ares_addrinfo>?
+    ) {
+        let query = unsafe Unmanaged<Query>.fromOpaque(context!).takeRetainedValue()
+        defer { if let answer = unsafe answer { unsafe ares_freeaddrinfo(answer) } }
+        unsafe query.resolver?.answered(query, family, status, answer)
+    }
+
+    // MARK: Two families (RFC 8305 §3)
+
+    /// The question for one family has ended. The addresses of one family wait `resolutionDelay` for the other, and then answer the look-ups. The other
+    /// question goes on, for the cache.
+    private func answered(
+        _ query: Query, _ family: SocketAddress.Family, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?
+    ) {
         query.channel.openCount -= 1
         loop.afterTurn { [weak self] in self?.channels.clean() }
         let outcome = unsafe self.outcome(status, answer)
+        query.answers[family] = outcome
+        query.awaited.remove(family)
+        guard !query.awaited.isEmpty else { return conclude(query) }
         // That one family is missing says nothing yet.
-        guard !query.hasEnded, !query.hasPart, case .success = outcome else { return }
-        query.hasPart = true
-        query.stopTimer()
-        deliver(note(outcome, of: query), to: query)
+        guard case .success = outcome else { return }
+        // What kept the look-ups waiting once does not do so again.
+        if query.isLate { return deliverPart(of: query) }
+        let delay = PreciseTimer(loop) { [weak self, unowned query] in
+            query.isLate = true
+            self?.deliverPart(of: query)
+        }
+        query.delay = delay
+        delay.start(at: loop.now.advanced(by: options.resolutionDelay))
+    }
+
+    private func deliverPart(of query: Query) {
+        query.hasDeliveredPart = true
+        query.stopTimers()
+        deliver(note(outcome(of: query), of: query), to: query)
+    }
+
+    /// Asks for the families that have been answered.
+    private func askAgain(_ query: Query) {
+        query.hasDeliveredPart = false
+        let families = options.family.queried.filter { !query.awaited.contains($0) }
+        query.awaited.formUnion(families)
+        for family in families {
+            query.answers[family] = nil
+            ask(query, for: family)
+        }
+        query.channel.sockets.restartClock()
+    }
+
+    /// All families have been answered.
+    private func conclude(_ query: Query) {
+        query.stopTimers()
+        openQueries[query.host] = nil
+        deliver(note(outcome(of: query), of: query), to: query)
+    }
+
+    /// What is known by now: the addresses of the families that have some, for as long as all of them may be used. If none has, what was wrong with a server
+    /// comes before an answer that there is no address: it may be in what the server did not say.
+    private func outcome(of query: Query) -> Outcome {
+        var found: Resolution?
+        var failure: ResolverError?
+        for answer in options.family.queried.compactMap({ query.answers[$0] }) {
+            switch answer {
+            case .success(let resolution):
+                found = Resolution(
+                    addresses: (found?.addresses ?? []) + resolution.addresses,
+                    expires: min(found?.expires ?? .never, resolution.expires))
+            case .failure(let error): if failure?.isOfServers != true { failure = error }
+            }
+        }
+        guard var found else { return .failure(failure ?? .notFound) }
+        found.addresses = options.family.apply(to: AddressOrder.sorted(found.addresses, source: Sockets.source))
+        return .success(found)
     }
 
     /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
     private func deliver(_ outcome: Outcome, to query: Query) {
         let tickets = query.takeTickets()
         loop.afterTurn { for ticket in tickets { ticket.deliver(outcome) } }
-    }
-
-    /// The question for both families has ended.
-    private func answered(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
-        query.stopTimer()
-        query.hasEnded = true
-        query.channel.openCount -= 1
-        openQueries[query.host] = nil
-        var outcome = unsafe self.outcome(status, answer)
-        // The addresses of one family stay in use if the question for both comes to nothing.
-        if query.hasPart, case .failure = outcome, let part = cache.outcome(for: query.host, at: loop.now) {
-            outcome = part
-        } else {
-            outcome = note(outcome, of: query)
-        }
-        loop.afterTurn { [weak self] in self?.channels.clean() }
-        deliver(outcome, to: query)
     }
 
     /// Puts the outcome into the cache. Returns what the look-ups get.
@@ -241,6 +264,7 @@ import Glibc
         loop.timers.schedule(timer, after: options.refreshWait)
     }
 
+    /// What came of the question for one family.
     private func outcome(_ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) -> Outcome {
         guard status == CInt(ARES_SUCCESS) else { return .failure(ResolverError(status: status)) }
         guard let answer = unsafe answer else { return .failure(.notFound) }
@@ -263,7 +287,6 @@ import Glibc
             ttl = min(ttl, unsafe current.pointee.ttl)
             unsafe alias = unsafe current.pointee.next
         }
-        addresses = options.family.apply(to: addresses)
         guard !addresses.isEmpty else { return .failure(.notFound) }
         let lifetime = min(max(.seconds(Int64(ttl)), options.ttlMin), options.ttlMax)
         return .success(Resolution(addresses: addresses, expires: loop.now.advanced(by: lifetime)))
@@ -277,7 +300,7 @@ import Glibc
         }
     }
 
-    /// One query, and the look-ups that wait for its answer.
+    /// One name that servers are asked about, a question for each family, and the look-ups that wait for the answers.
     private final class Query {
         let host: String
         weak var resolver: Resolver?
@@ -286,20 +309,25 @@ import Glibc
         private var tickets: [ResolverTicket] = []
         /// The look-ups that have not ended.
         var waitingCount: Int { tickets.count { $0.isWaiting } }
+        /// The families whose questions are open.
+        var awaited: Set<SocketAddress.Family>
+        /// What the last question for each family has come to.
+        var answers: [SocketAddress.Family: Outcome] = [:]
         /// Runs while expired addresses may replace the answer.
         var timer: Timer?
-        /// Runs until both families are asked for separately.
-        var familyTimer: Timer?
+        /// Runs while the addresses of one family wait for the other.
+        var delay: PreciseTimer?
+        /// One family has not come within the delay.
+        var isLate = false
         /// The look-ups have been answered with the addresses of one family.
-        var hasPart = false
-        /// The question for both families has been answered.
-        var hasEnded = false
+        var hasDeliveredPart = false
         private unowned let loop: EventLoop
 
-        init(_ host: String, _ resolver: Resolver, _ channel: ResolverChannel) {
+        init(_ host: String, _ families: [SocketAddress.Family], _ resolver: Resolver, _ channel: ResolverChannel) {
             self.host = host
             self.resolver = resolver
             self.channel = channel
+            awaited = Set(families)
             loop = resolver.loop
         }
 
@@ -316,10 +344,10 @@ import Glibc
             return tickets
         }
 
-        func stopTimer() {
+        func stopTimers() {
             if let timer { loop.timers.cancel(timer) }
-            if let familyTimer { loop.timers.cancel(familyTimer) }
-            (timer, familyTimer) = (nil, nil)
+            delay?.stop()
+            (timer, delay) = (nil, nil)
         }
     }
 }
@@ -358,12 +386,12 @@ package final class ResolverTicket: TimedObject {
 }
 
 extension Resolver.FamilyPreference {
-    /// `ai_family` of the query.
-    fileprivate var queried: CInt {
+    /// The families that servers are asked for, each in a question of its own.
+    fileprivate var queried: [SocketAddress.Family] {
         switch self {
-        case .any, .preferIPv4, .preferIPv6: AF_UNSPEC
-        case .ipv4: AF_INET
-        case .ipv6: AF_INET6
+        case .any, .preferIPv4, .preferIPv6: [.v4, .v6]
+        case .ipv4: [.v4]
+        case .ipv6: [.v6]
         }
     }
 }

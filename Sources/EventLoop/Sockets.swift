@@ -233,15 +233,20 @@ package enum Sockets {
 
     /// Whether the address is one of this machine: what is sent there comes from there. Nothing is sent to find out. The port does not matter.
     package static func isOfThisMachine(_ address: SocketAddress) -> Bool {
+        source(for: address)?.numericHost == address.numericHost
+    }
+
+    /// The address from which this machine would reach another one, with port 0. Nil: there is no route. Nothing is sent to find out.
+    static func source(for address: SocketAddress) -> SocketAddress? {
         let fd = socket(
             address.family == .v4 ? AF_INET : AF_INET6, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard fd >= 0 else { return false }
+        guard fd >= 0 else { return nil }
         let probe = Descriptor(adopting: fd)
         let status = unsafe address.withSockaddr { raw, length in
             unsafe Glibc.connect(probe.rawValue, raw.assumingMemoryBound(to: sockaddr.self), length)
         }
-        guard status == 0, let source = try? localAddress(probe.rawValue) else { return false }
-        return source.numericHost == address.numericHost
+        guard status == 0 else { return nil }
+        do throws(SocketError) { return try localAddress(probe.rawValue).with(port: 0) } catch { return nil }
     }
 
     /// Closes the sending side. Reading goes on.

@@ -30,7 +30,7 @@ struct ResolverTests {
         return (result, lifetime, server)
     }
 
-    @Test func `A and AAAA are queried together`() throws {
+    @Test func `A and AAAA are asked for together`() throws {
         let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60))
         #expect(Set(try outcome.get().addresses) == [Self.v4Address, Self.v6Address])
         #expect(Set(server.udpQuestions) == ["one.test 1", "one.test 28"])
@@ -49,7 +49,7 @@ struct ResolverTests {
         }
         var options = server.options
         // Far beyond the time that the test takes: it would fail if anybody waited for it.
-        (options.timeout, options.tries, options.familyWait) = (.seconds(600), 1, .milliseconds(10))
+        (options.timeout, options.tries, options.resolutionDelay) = (.seconds(600), 1, .milliseconds(10))
         let resolver = try Resolver(loop: loop, options: options)
         #expect(try outcome(resolver, loop, "one.test").get().addresses == [row.address])
         // The next look-up needs no server.
@@ -62,7 +62,7 @@ struct ResolverTests {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, type in type == 28 ? .silence : .addresses([Self.v4], ttl: 0) }
         var options = server.options
-        (options.timeout, options.tries, options.familyWait) = (.seconds(600), 1, .milliseconds(10))
+        (options.timeout, options.tries, options.resolutionDelay) = (.seconds(600), 1, .milliseconds(10))
         (options.ttlMin, options.stale) = (.zero, .zero)
         let resolver = try Resolver(loop: loop, options: options)
         for _ in 0..<3 { #expect(try outcome(resolver, loop, "one.test").get().addresses == [Self.v4Address]) }
@@ -70,7 +70,9 @@ struct ResolverTests {
     }
 
     @Test func `what comes for both families in time needs no further question`() throws {
-        let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60)) { $0.familyWait = .seconds(600) }
+        let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60)) {
+            $0.resolutionDelay = .seconds(600)
+        }
         #expect(try outcome.get().addresses.count == 2)
         #expect(server.udpQuestions.count == 2)
     }
@@ -83,7 +85,7 @@ struct ResolverTests {
             return isSilent ? .silence : .serverFailure
         }
         var options = server.options
-        (options.timeout, options.tries, options.familyWait) = (.milliseconds(300), 1, .milliseconds(10))
+        (options.timeout, options.tries, options.resolutionDelay) = (.milliseconds(300), 1, .milliseconds(10))
         let resolver = try Resolver(loop: loop, options: options)
         #expect(try outcome(resolver, loop, "one.test").get().addresses == [Self.v4Address])
         isSilent = false

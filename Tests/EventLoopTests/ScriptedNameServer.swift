@@ -92,7 +92,7 @@ final class ScriptedNameServer {
         options.servers = ["127.0.0.1:\(port)"]
         options.timeout = .milliseconds(200)
         // Tests that count questions do not depend on how busy the machine is.
-        options.familyWait = .seconds(600)
+        options.resolutionDelay = .seconds(600)
         options.tries = 1
         return options
     }

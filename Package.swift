@@ -68,7 +68,8 @@ let package = Package(
 
         .target(name: "Message", swiftSettings: parserSettings),
         .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
-        .target(name: "JSON", dependencies: ["Message"], swiftSettings: parserSettings),
+        .target(name: "JSON", dependencies: ["Message", "Texts"], swiftSettings: parserSettings),
+        .target(name: "Texts", swiftSettings: parserSettings),
         .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         .target(name: "Credentials", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         .target(name: "Tokens", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
@@ -76,16 +77,16 @@ let package = Package(
         core("Cookies", ["Message", "Rules"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules", "Credentials", "Tokens"]),
-        core("Learning", ["Message", "Rules", "Access"]),
+        core("Learning", ["Message", "Texts", "Rules", "Access"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
         core("Transaction", ["Message", "Rules", "Caching", "Access", "Limiting"]),
         core("Limiting", ["Message", "Rules"]),
         core("Fleet", ["Message"]),
-        core("ClientSetup", ["Message"]),
+        core("ClientSetup", ["Message", "JSON"]),
         core(
             "Forwarding",
             [
-                "Message", "JSON", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction",
+                "Message", "JSON", "Texts", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction",
                 "ClientSetup",
             ]),
         core("Requesting", ["Message", "Framing", "Forwarding"]),
@@ -93,8 +94,8 @@ let package = Package(
         core(
             "Settings",
             [
-                "Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Tokens", "Access", "Limiting",
-                "Interception",
+                "Message", "Texts", "Rules", "Credentials", "Routing", "Releases", "Caching", "Tokens", "Access",
+                "Limiting", "Interception",
             ]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
@@ -119,8 +120,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Learning", "Credentials",
-                "Routing",
+                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Learning",
+                "Credentials", "Routing",
                 "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS",
                 "Compression", "Storage",
                 "DiskTier",
@@ -130,8 +131,9 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials", "Routing",
-                "Interception", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies",
+                "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "Routing", "Interception", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server",
+                "Cookies",
                 "CLarder", "Limiting", "Fleet",
             ],
             swiftSettings: strict),
@@ -139,7 +141,7 @@ let package = Package(
         .target(
             name: "Provisioning",
             dependencies: [
-                "Message", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
+                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
                 "PublicSuffixes", "Kerberos",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
@@ -154,7 +156,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception", "Settings",
+                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception",
+                "Settings",
                 "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools",
                 "Server",
                 "Admin",
@@ -176,6 +179,7 @@ let package = Package(
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
         tests("JSONTests", ["JSON"]),
+        tests("TextsTests", ["Texts", "YAML"]),
         tests("ReleasesTests", ["Releases", "Message"]),
         tests("CredentialsTests", ["Credentials", "Message", "TLS"]),
         tests("TokensTests", ["Tokens", "Message", "TLS"]),
@@ -188,9 +192,9 @@ let package = Package(
             "TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Limiting", "Rules", "Message"]),
         tests(
             "ForwardingTests",
-            ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
+            ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup", "JSON"]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
-        tests("ProvisioningTests", ["Provisioning", "Settings", "EventLoop"]),
+        tests("ProvisioningTests", ["Provisioning", "Settings", "EventLoop", "TLS"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
         tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
@@ -201,7 +205,7 @@ let package = Package(
                 "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
-        tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "YAML"]),
+        tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
         tests("FleetTests", ["Fleet", "TLS"]),
         tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
@@ -279,7 +283,7 @@ if isFuzzing {
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
         fuzzTarget("FuzzRedis", of: ["Redis"]),
-        fuzzTarget("FuzzText", of: ["JSON", "Rules", "YAML"]),
+        fuzzTarget("FuzzText", of: ["JSON", "Message", "Texts", "YAML"]),
         fuzzTarget("FuzzFleet", of: ["Fleet"]),
     ]
     for name in ["Disk", "EventLoop", "Redis", "YAML"] {

@@ -35,12 +35,8 @@ package func basicChallenge(realm: String) -> [UInt8] {
 
 /// A text as quoted-string (RFC 9110 §5.6.4), without its control characters.
 func quoted(_ text: String) -> [UInt8] {
-    var value = Array("\"".utf8)
-    for byte in text.utf8 where byte >= 0x20 && byte != 0x7F {
-        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { value.append(UInt8(ascii: "\\")) }
-        value.append(byte)
-    }
-    value.append(UInt8(ascii: "\""))
+    var value: [UInt8] = []
+    appendQuotedString(text.utf8, to: &value)
     return value
 }
 

@@ -109,7 +109,7 @@ package struct CacheStatus: Sendable, Equatable {
             bytes.append("; detail=")
             // Use a buffer: visiting the characters of a string one by one is slow.
             detail.withUTF8 { text in
-                if unsafe isToken(text) {
+                if unsafe isStructuredToken(text) {
                     unsafe bytes.append(text)
                 } else {
                     unsafe appendStructuredString(text, to: &bytes)
@@ -118,32 +118,6 @@ package struct CacheStatus: Sendable, Equatable {
         }
     }
 }
-
-/// Whether this is an sf-token (RFC 9651 §3.3.4), which starts with a letter or "*".
-private func isToken(_ text: some Collection<UInt8>) -> Bool {
-    guard let first = text.first, isAlpha(first) || first == Byte.asterisk else { return false }
-    return text.allSatisfy { isTchar($0) || $0 == 0x3A || $0 == 0x2F }
-}
-
-/// Appends an sf-string (RFC 9651 §3.3.3): visible ASCII and spaces. All other bytes are percent-encoded.
-private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout OutputSpan<UInt8>) {
-    bytes.append(Byte.quote)
-    for byte in text {
-        if byte == Byte.quote || byte == Byte.backslash {
-            bytes.append(Byte.backslash)
-            bytes.append(byte)
-        } else if byte == 0x20 || isVchar(byte) {
-            bytes.append(byte)
-        } else {
-            bytes.append(0x25)
-            bytes.append(hexDigit(byte >> 4))
-            bytes.append(hexDigit(byte & 0xF))
-        }
-    }
-    bytes.append(Byte.quote)
-}
-
-private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
 /// Appends digits without making a String, because this is on the way of every hit.
 private func appendDecimal(_ value: Int64, to bytes: inout OutputSpan<UInt8>) {

@@ -13,12 +13,7 @@ struct AuthorizationText {
     /// `name="value"`, as a quoted-string (RFC 9110 §5.6.4).
     mutating func add(_ name: StaticString, quoted value: some Sequence<UInt8>) {
         begin(name)
-        bytes.append(UInt8(ascii: "\""))
-        for byte in value {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
-            bytes.append(byte)
-        }
-        bytes.append(UInt8(ascii: "\""))
+        appendQuotedString(value, to: &bytes)
     }
 
     /// `name=value`, for a value that is a token.

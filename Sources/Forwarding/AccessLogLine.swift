@@ -1,3 +1,4 @@
+import JSON
 package import Message
 
 /// Writes lines of the access log: one JSON object for each request.
@@ -104,7 +105,7 @@ package struct AccessLogLine: ~Copyable {
         line.append(clientMember.span)
         if let user = facts.user {
             line.append("\",\"user\":\"")
-            for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
+            AccessLogLine.append(user: user, to: &line)
         }
         if let listener = facts.listener {
             line.append("\",\"listener\":\"")
@@ -218,6 +219,15 @@ package struct AccessLogLine: ~Copyable {
 
     private static func appendMasked(_ target: borrowing Span<UInt8>, to line: inout OutputSpan<UInt8>) {
         URIMasking.append(target) { escape($0, to: &line) }
+    }
+
+    /// A name is text, other than the bytes of a request.
+    private static func append(user: String, to line: inout OutputSpan<UInt8>) {
+        if user.utf8.allSatisfy({ $0 < 0x80 }) {
+            for byte in user.utf8 { escape(byte, to: &line) }
+        } else {
+            for byte in jsonString(user).utf8.dropFirst().dropLast() { line.append(byte) }
+        }
     }
 
     private static func escape(_ byte: UInt8, to line: inout OutputSpan<UInt8>) {

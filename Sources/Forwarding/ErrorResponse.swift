@@ -5,6 +5,7 @@ import JSON
 package import Limiting
 package import Message
 package import Releases
+import Texts
 package import Transaction
 
 /// An error that Larder itself answers: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211), and a page in the form that the
@@ -230,11 +231,11 @@ package struct ErrorResponse {
     }
 
     private func html(_ title: String) -> String {
-        var rows = "<p>\(escaped("\(explanation)"))</p>"
-        if let detail { rows += "<p>\(escaped(detail))</p>" }
-        if let nearest { rows += "<p>\(escaped(nearest))</p>" }
-        if let uri { rows += "<p><code>\(escaped(uri))</code></p>" }
-        if let redirectedTo { rows += "<p>Redirected to <code>\(escaped(redirectedTo))</code></p>" }
+        var rows = "<p>\(htmlText("\(explanation)"))</p>"
+        if let detail { rows += "<p>\(htmlText(detail))</p>" }
+        if let nearest { rows += "<p>\(htmlText(nearest))</p>" }
+        if let uri { rows += "<p><code>\(htmlText(uri))</code></p>" }
+        if let redirectedTo { rows += "<p>Redirected to <code>\(htmlText(redirectedTo))</code></p>" }
         return """
             <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
             <title>\(title)</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:15vh auto;\
@@ -243,19 +244,5 @@ package struct ErrorResponse {
             <h1>\(title)</h1>\(rows)<footer>larder &middot; \(denial?.exactReason.rawValue ?? name)</footer></html>
 
             """
-    }
-
-    /// By scalar: a character may be a bracket and marks around it.
-    private func escaped(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
     }
 }

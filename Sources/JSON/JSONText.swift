@@ -1,6 +1,8 @@
+import Texts
+
 /// Appends a string of JSON (RFC 8259 §7), in its quotes.
 ///
-/// It can stand in a script of an HTML page: `<`, U+2028 and U+2029 are `\u` escapes, as are control characters.
+/// It can stand in a script of an HTML page, and acts on no terminal: `<`, control characters and those that nobody sees (`isShown`) are `\u` escapes.
 package func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))
     // By scalar: a character may be a quote and marks behind it.
@@ -11,12 +13,9 @@ package func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
         case "\n": bytes.append(contentsOf: "\\n".utf8)
         case "\r": bytes.append(contentsOf: "\\r".utf8)
         case "\t": bytes.append(contentsOf: "\\t".utf8)
-        case "\u{0}"..."\u{1F}", "\u{7F}", "<", "\u{2028}", "\u{2029}":
-            let digits = String(scalar.value, radix: 16)
-            bytes.append(contentsOf: "\\u".utf8)
-            bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
-            bytes.append(contentsOf: digits.utf8)
-        default: bytes.append(contentsOf: String(scalar).utf8)
+        case "<": bytes.append(contentsOf: unicodeEscape(scalar).utf8)
+        case _ where isShown(scalar): bytes.append(contentsOf: String(scalar).utf8)
+        default: bytes.append(contentsOf: unicodeEscape(scalar).utf8)
         }
     }
     bytes.append(UInt8(ascii: "\""))

@@ -1,5 +1,6 @@
 import Access
 import Rules
+import Texts
 
 extension Journal {
     /// The rules as YAML, in the grammar of `access.rules`, with what they rest on as comments.

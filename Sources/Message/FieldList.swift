@@ -53,3 +53,13 @@ package func unquoted(_ value: ArraySlice<UInt8>) -> [UInt8]? {
     }
     return nil
 }
+
+/// Appends a `quoted-string` (RFC 9110 §5.6.4). Control characters, which none can have, are left out.
+package func appendQuotedString(_ text: some Sequence<UInt8>, to bytes: inout [UInt8]) {
+    bytes.append(0x22)
+    for byte in text where isFieldContent(byte) {
+        if byte == 0x22 || byte == 0x5C { bytes.append(0x5C) }
+        bytes.append(byte)
+    }
+    bytes.append(0x22)
+}

@@ -30,4 +30,5 @@ package func startOfPath(in target: some RandomAccessCollection<UInt8>) -> Int {
     return bytes.count
 }
 
-private func upperHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
+@inlinable
+func upperHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }

@@ -1,7 +1,7 @@
 // Serializes structured fields (RFC 9651 §4.1).
 //
 // A value that cannot be serialized is a mistake of Larder's own, but it may contain bytes of a peer. So it does not trap: bytes that a
-// type does not allow become "?", and numbers out of bounds become the nearest bound.
+// string does not allow are percent-encoded, and numbers out of bounds become the nearest bound.
 
 extension StructuredItem {
     package func append(to bytes: inout [UInt8]) {
@@ -77,14 +77,31 @@ extension StructuredDictionary {
     }
 }
 
-/// `DQUOTE *( %x20-21 / %x23-5B / %x5D-7E / "\" ( DQUOTE / "\" ) ) DQUOTE` (§3.3.3).
-package func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
+/// `DQUOTE *( %x20-21 / %x23-5B / %x5D-7E / "\" ( DQUOTE / "\" ) ) DQUOTE` (§3.3.3). All other bytes are percent-encoded.
+@inlinable
+package func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout OutputSpan<UInt8>) {
     bytes.append(0x22)
     for byte in text {
-        if byte == 0x22 || byte == 0x5C { bytes.append(0x5C) }
-        bytes.append((0x20...0x7E).contains(byte) ? byte : 0x3F)
+        switch byte {
+        case 0x22, 0x5C:
+            bytes.append(0x5C)
+            bytes.append(byte)
+        case 0x20...0x7E: bytes.append(byte)
+        default:
+            bytes.append(0x25)
+            bytes.append(upperHexDigit(byte >> 4))
+            bytes.append(upperHexDigit(byte & 15))
+        }
     }
     bytes.append(0x22)
+}
+
+/// The most bytes that `appendStructuredString` writes for so many.
+@inlinable
+package func structuredStringLengthMax(_ count: Int) -> Int { 2 + 3 * count }
+
+package func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
+    bytes.append(addingCapacity: structuredStringLengthMax(text.count)) { appendStructuredString(text, to: &$0) }
 }
 
 /// Whether the bytes can be sent as a token (§3.3.4). Otherwise they are sent as a string.

@@ -6,6 +6,7 @@ import Kerberos
 import Server
 import Settings
 import TLS
+import Texts
 import Tokens
 
 /// Reads the files that `access.authentication` names. Blocks.
@@ -91,7 +92,7 @@ func remarks(on material: AuthenticationMaterial, _ settings: AuthenticationSett
     for path in secretFiles.compactMap(\.self) {
         var status = stat()
         if unsafe stat(path, &status) == 0, status.st_mode & 0o007 != 0 {
-            remarks.append("\(path) can be read by everybody; chmod 640 \(path)")
+            remarks.append("\(path) can be read by everybody; chmod 640 \(shellWord(path))")
         }
     }
     return remarks

@@ -3,6 +3,7 @@ import Glibc
 package import Server
 package import Settings
 import TLS
+import Texts
 
 /// Reads the certificates of listeners, and throws the first fault. Blocks.
 ///
@@ -59,7 +60,7 @@ func readContext(
             throw ProvisioningFault(
                 "\(key).key",
                 "\(settings.keyFile) has the permissions 0\(String(mode, radix: 8)): others can read the key",
-                hint: "run: chmod 600 \(settings.keyFile)")
+                hint: "run: chmod 600 \(shellWord(settings.keyFile))")
         }
         return try readPEM(settings.keyFile, key: "\(key).key")
     }

@@ -6,6 +6,7 @@ import Secrets
 import Server
 import Settings
 import TLS
+import Texts
 
 /// Reads the files of `tls` in the rules of `origins`. Blocks.
 func readOriginTLS(
@@ -164,7 +165,7 @@ private struct OriginTLSFiles {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & 0o007 != 0 else { return }
         remarks.append(
-            problem(name, "every user of this machine has access to \(path)", hint: "run: chmod o= \(path)"))
+            problem(name, "every user of this machine has access to \(path)", hint: "run: chmod o= \(shellWord(path))"))
     }
 
     private mutating func read(_ path: String, _ name: String) throws(ProvisioningFault) -> [UInt8] {

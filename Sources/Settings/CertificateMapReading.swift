@@ -1,5 +1,6 @@
 import Access
 import Rules
+import Texts
 
 extension SettingKind where Value == [CertificateMap.Entry] {
     static var certificateMap: SettingKind {

@@ -1,5 +1,6 @@
 import Caching
 import Rules
+import Texts
 
 /// The result of reading the file of a recipe.
 package struct LoadedRecipe: Sendable {

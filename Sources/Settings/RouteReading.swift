@@ -1,6 +1,7 @@
 import Message
 import Routing
 import Rules
+import Texts
 
 /// `routes`: a list of `match: { conditions }` with `via: [ … ]`, `via: environment` or `pac: FILE or URL`, perhaps with `credential: NAME`.
 extension SettingKind where Value == [RouteRule] {

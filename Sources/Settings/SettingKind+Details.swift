@@ -1,5 +1,6 @@
 import Message
 import Rules
+import Texts
 
 // The values of conditions on the details of a request.
 

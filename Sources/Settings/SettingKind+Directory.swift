@@ -1,5 +1,6 @@
 import Access
 import Rules
+import Texts
 
 extension SettingKind where Value == DirectoryURL {
     static var directoryURL: SettingKind {
@@ -21,7 +22,7 @@ extension SettingKind where Value == DirectoryTemplate {
     static func directoryFilter(_ example: String) -> SettingKind {
         .scalar(
             "a filter (RFC 4515) such as \(example)", parse: { DirectoryTemplate($0, .filter) },
-            render: { singleQuoted("\($0)") },
+            render: { yamlSingleQuoted("\($0)") },
             hint: { text in
                 text.hasPrefix("(") ? "the placeholders are {user} and {dn}" : "a filter stands in parentheses"
             })
@@ -30,7 +31,7 @@ extension SettingKind where Value == DirectoryTemplate {
     static var directoryName: SettingKind {
         .scalar(
             "the name of an entry (RFC 4514) such as uid={user},ou=people,dc=example,dc=net",
-            parse: { DirectoryTemplate($0, .name) }, render: { singleQuoted("\($0)") },
+            parse: { DirectoryTemplate($0, .name) }, render: { yamlSingleQuoted("\($0)") },
             hint: { $0.contains("{user}") ? nil : "{user} stands for the name of the user" })
     }
 }
@@ -42,7 +43,7 @@ extension SettingKind where Value == String {
             parse: { text in
                 let bytes = Array(text.utf8)
                 return bytes.count <= 1024 && isDistinguishedName(bytes) ? text : nil
-            }, render: singleQuoted)
+            }, render: { yamlSingleQuoted($0) })
     }
 
     static var attributeName: SettingKind {
@@ -50,12 +51,4 @@ extension SettingKind where Value == String {
             "the name of an attribute: letters, digits, \"-\", \".\" and \";\"",
             parse: { isAttributeName($0) ? $0 : nil }, render: { $0 })
     }
-}
-
-/// As YAML.
-@Sendable private func singleQuoted(_ text: String) -> String {
-    // By scalar: a character may be a quote and marks behind it.
-    text.unicodeScalars.reduce(into: "'") { word, scalar in
-        if scalar == "'" { word += "''" } else { word.unicodeScalars.append(scalar) }
-    } + "'"
 }

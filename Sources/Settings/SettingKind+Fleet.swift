@@ -1,5 +1,6 @@
 import Message
 import Rules
+import Texts
 
 extension SettingKind where Value == RedisURL {
     static var redisURL: SettingKind {

@@ -1,5 +1,6 @@
 import Message
 import Rules
+import Texts
 
 /// What the configuration says about a name in DNS, or about the names below it.
 package struct DNSEntry<Value: Sendable & Equatable>: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import Message
 import Releases
 import Rules
+import Texts
 
 extension SettingKind where Value == MinimumAge {
     /// `min_age`: a duration, or a mapping with the exceptions.

@@ -28,7 +28,7 @@ private func report(
     _ answer: AdminClient.Answer, _ rule: String, _ arguments: Arguments, _ console: Console
 ) -> Int32 {
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
-    let value = try? JSONValue(parsing: answer.body)
+    let value = (try? JSONValue(parsing: answer.body))?.legible
     guard answer.status == 200, let count = value?["reset"]?.integer else {
         console.error("larder: \(value?["error"]?.text ?? "status \(answer.status): \(text)")")
         return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed

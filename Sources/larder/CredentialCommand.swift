@@ -61,8 +61,8 @@ private func report(
     _ answer: AdminClient.Answer, of request: CredentialRequest, _ arguments: Arguments, _ console: Console
 ) -> Int32 {
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
-    guard answer.status == 200, let value = try? JSONValue(parsing: answer.body) else {
-        let error = (try? JSONValue(parsing: answer.body))?["error"]?.text
+    guard answer.status == 200, let value = (try? JSONValue(parsing: answer.body))?.legible else {
+        let error = (try? JSONValue(parsing: answer.body))?.legible["error"]?.text
         console.error("larder: \(error ?? "status \(answer.status): \(text)")")
         return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed
     }

@@ -9,7 +9,7 @@ func showFleet(
 ) throws(AdminClient.Failure) -> Int32 {
     let answer = try client.ask("GET", "/stats?fleet")
     guard answer.status == 200 else {
-        let reason = (try? JSONValue(parsing: answer.body))?["error"]?.text
+        let reason = (try? JSONValue(parsing: answer.body))?.legible["error"]?.text
         console.error("larder: \(reason ?? "the admin server answered with status \(answer.status)")")
         if answer.status == 404 { console.error("        docs/fleet.md says how to set up a fleet") }
         return ExitStatus.failed
@@ -19,7 +19,7 @@ func showFleet(
         away = awayText(view)
         return fleetTable(view)
     }
-    if arguments.has(.json) { away = (try? JSONValue(parsing: answer.body)).flatMap(awayText) }
+    if arguments.has(.json) { away = ((try? JSONValue(parsing: answer.body))?.legible).flatMap(awayText) }
     guard status == ExitStatus.done, let away else { return status }
     console.error("larder: \(away)")
     return ExitStatus.failed

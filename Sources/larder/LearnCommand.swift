@@ -90,11 +90,12 @@ private func report(
     _ answer: AdminClient.Answer, of request: LearnRequest, _ arguments: Arguments, _ console: Console
 ) -> Int32 {
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
-    guard answer.status == 200, let value = try? JSONValue(parsing: answer.body) else {
-        let error = (try? JSONValue(parsing: answer.body))?["error"]?.text
+    guard answer.status == 200, let answered = try? JSONValue(parsing: answer.body) else {
+        let error = (try? JSONValue(parsing: answer.body))?.legible["error"]?.text
         console.error("larder: \(error ?? "status \(answer.status): \(text)")")
         return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed
     }
+    let value = answered.legible
     if let warning = value["warning"]?.text { console.error("larder: warning: \(warning)") }
     if arguments.has(.json) {
         console.print(text)
@@ -110,7 +111,7 @@ private func report(
         for job in jobs { console.print(line(of: job)) }
     case .show:
         console.print(
-            arguments.has(.diff) ? differenceText(value) : (value["yaml"]?.text ?? "").trimmingNewline)
+            arguments.has(.diff) ? differenceText(value) : (answered["yaml"]?.text ?? "").trimmingNewline)
     }
     return ExitStatus.done
 }

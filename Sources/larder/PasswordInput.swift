@@ -1,4 +1,5 @@
 import Glibc
+import Texts
 
 /// Why a password could not be read.
 struct PasswordInputFailure: Error, Equatable {
@@ -10,7 +11,7 @@ var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
 /// The password of a user. On a terminal, asks for it without echo. Otherwise takes the first line of standard input.
 func password(of user: String) throws(PasswordInputFailure) -> [UInt8] {
-    isInputTerminal ? try promptWithoutEcho("Password of \(user): ") : try readLineOfInput()
+    isInputTerminal ? try promptWithoutEcho("Password of \(lineText(user)): ") : try readLineOfInput()
 }
 
 /// Asks on the terminal itself, because standard output may be a file. The echo is on again afterwards, even after an interrupt.

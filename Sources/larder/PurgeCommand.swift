@@ -38,7 +38,7 @@ private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ cons
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
     let value: JSONValue
     do throws(JSONError) {
-        value = try JSONValue(parsing: answer.body)
+        value = try JSONValue(parsing: answer.body).legible
     } catch {
         console.error("larder: the answer is not JSON: \(error.text)")
         return ExitStatus.failed

@@ -20,7 +20,7 @@ func sessionCommand(_ arguments: Arguments, _ console: Console) throws(UsageErro
 
 private func reportCleared(_ answer: AdminClient.Answer, _ arguments: Arguments, _ console: Console) -> Int32 {
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
-    let value = try? JSONValue(parsing: answer.body)
+    let value = (try? JSONValue(parsing: answer.body))?.legible
     guard answer.status == 200, let credentials = value?["credentials"]?.integer,
         let jars = value?["cookie_jars"]?.integer
     else {

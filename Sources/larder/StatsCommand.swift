@@ -31,7 +31,7 @@ private func cancelTransfer(
     let answer = try client.ask("POST", "/transfers/cancel", body: Array(id.utf8))
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
     guard answer.status == 200 else {
-        let reason = (try? JSONValue(parsing: answer.body))?["error"]?.text
+        let reason = (try? JSONValue(parsing: answer.body))?.legible["error"]?.text
         console.error("larder: \(reason ?? "status \(answer.status): \(text)")")
         return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed
     }

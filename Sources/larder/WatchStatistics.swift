@@ -23,9 +23,10 @@ func watch(_ client: AdminClient, _ arguments: Arguments, _ console: Console) th
             do throws(JSONError) {
                 let size = isTerminal ? terminalSize() : (columns: 200, rows: Int.max)
                 let text = pictures.next(
-                    try JSONValue(parsing: stats.body), try JSONValue(parsing: transfers.body),
+                    try JSONValue(parsing: stats.body).legible, try JSONValue(parsing: transfers.body).legible,
                     after: .seconds(1), columns: size.columns, rows: size.rows)
-                console.print(isTerminal ? "\u{1B}[H\u{1B}[J\(text)" : text)
+                if isTerminal { Console.clearScreen() }
+                console.print(text)
             } catch {
                 console.error("larder: the answer is not JSON: \(error.text)")
                 return ExitStatus.failed

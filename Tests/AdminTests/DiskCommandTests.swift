@@ -50,7 +50,7 @@ struct VerifyCommandTests {
         let text = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 0)).text ?? ""
         #expect(
             text.contains(
-                "\n  record-damaged   segments/00000001.seg at 4096  http://a/\\u{1b}[31m: its checksum is wrong\n"),
+                "\n  record-damaged   segments/00000001.seg at 4096  http://a/\\u001b[31m: its checksum is wrong\n"),
             "\(text)")
         #expect(text.contains("\n  book-damaged     page 7: no page (repaired)\n"), "\(text)")
         #expect(text.contains("\n  and 3 more\n"))

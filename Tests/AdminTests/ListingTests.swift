@@ -1,4 +1,5 @@
 import Admin
+import EventLoop
 import Testing
 
 @testable import larder
@@ -21,6 +22,19 @@ struct ListingTests {
         let line = objectLine(object("http://a/b", bytes: 2048, hits: 1234))
         let words = line.split(separator: " ").joined(separator: " ")
         #expect(words == "fresh 200 2.0 KiB 1 min 1 s 2 h 0 min 1,234 text/html http://a/b (by accept; 2 stored)")
+    }
+
+    @Test func `what others chose stays in its line and acts on no terminal`() {
+        let line = objectLine(object("http://a/\u{1B}[2J\u{9B}31m\r\nfresh 200 http://b/", bytes: 1).legible)
+        #expect(line.contains("http://a/\\u001b[2J\\u009b31m\\r\\nfresh 200 http://b/"))
+        let answer = Array(
+            "{\"sections\":[{\"name\":\"a\\n\",\"lines\":[{\"name\":\"b\",\"value\":\"\\u001b]0;x\\u0007\"}]}],\"decision\":\"c\"}"
+                .utf8)
+        let printed = Locked("")
+        let console = Console(print: { text in printed.withLock { $0 += text } }, error: { _ in })
+        #expect(show(answer, Arguments(), console, as: explanationText) == ExitStatus.done)
+        let text = printed.withLock { $0 }
+        #expect(text.hasPrefix("a\\n\n  b") && text.contains("\\u001b]0;x\\u0007") && !text.utf8.contains(0x1B))
     }
 
     @Test func `du sums by host and by zone, the largest first`() throws {

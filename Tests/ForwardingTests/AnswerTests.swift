@@ -3,6 +3,7 @@ import Caching
 import ClientSetup
 import Forwarding
 import Framing
+import JSON
 import Message
 import Testing
 import Transaction
@@ -304,7 +305,8 @@ struct ErrorResponseTests {
                     body.unicodeScalars.contains("\u{600}".unicodeScalars + "&lt;b&gt;&quot;\u{301}".unicodeScalars))
             case "application/json":
                 #expect(body.contains(#""rule 1: \u003c/p>\u003cscript>'\"&\\\r\nX: y\u0000"#))
-                #expect(body.unicodeScalars.contains("\u{600}\\u003cb>\\\"\u{301}\"".unicodeScalars))
+                #expect(
+                    body.unicodeScalars.contains(#"\u0600\u003cb>\""#.unicodeScalars + "\u{301}\"".unicodeScalars))
             default: break
             }
         }
@@ -474,6 +476,20 @@ struct AccessLogLineTests {
         #expect(text(bytes).contains("\"uri\":\"a\\\"b\\\\c\\u000d\\u000a\\u007f\""))
         #expect(text(bytes).hasPrefix("{\"time\":\"1970-01-01T00:00:00.000Z\""))
         #expect(bytes.count { $0 == 0x0A } == 1)
+    }
+
+    @Test(arguments: [
+        "é", "\"\u{301}", "\\\u{301}", "\r\n", "\u{9B}31m", "\u{202E}x", "\u{1F600}", "a\",\"user\":\"b", "\u{10FFFF}",
+    ])
+    func `a program reads the user's name as it is`(_ user: String) throws {
+        let none: [UInt8] = []
+        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var facts = AccessLogLine.Facts()
+        facts.user = user
+        line.append(facts, method: none.span, origin: none.span, target: none.span, to: &bytes)
+        #expect(try JSONValue(parsing: bytes.dropLast())["user"]?.text.map { Array($0.utf8) } == Array(user.utf8))
+        #expect(!bytes.dropLast().contains { $0 < 0x20 } && bytes.last == 0x0A)
+        #expect(!text(bytes).unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" })
     }
 }
 

@@ -2,6 +2,7 @@ import Learning
 import Message
 import Rules
 import Testing
+import Texts
 import YAML
 
 /// What a client sends becomes text of a configuration. A real parser reads it back.

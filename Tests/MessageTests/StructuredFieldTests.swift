@@ -64,8 +64,23 @@ struct StructuredFieldTests {
     @Test func `a serialized string has no byte that strings must not have`() {
         var written: [UInt8] = []
         appendStructuredString("a\r\n\"\u{7F}ü".utf8, to: &written)
-        #expect(String(decoding: written, as: UTF8.self) == "\"a??\\\"???\"")
+        #expect(String(decoding: written, as: UTF8.self) == "\"a%0D%0A\\\"%7F%C3%BC\"")
         #expect(isStructuredToken("a/b:c".utf8) && !isStructuredToken("1a".utf8) && !isStructuredToken("a b".utf8))
         #expect(!isStructuredToken("".utf8))
+    }
+}
+
+@Suite("RFC 9110 §5.6.4: a quoted-string is read as its text") struct QuotedStringTests {
+    @Test(arguments: ["", "a", "\"", "\\", "a\\\"b", "\"\u{301}", "\\\u{301}", "é", "a, b; c=\"d\"", "\t"])
+    func `what is written is read`(_ text: String) {
+        var written: [UInt8] = []
+        appendQuotedString(text.utf8, to: &written)
+        #expect(unquoted(written[...]) == Array(text.utf8))
+    }
+
+    @Test func `control characters are left out`() {
+        var written: [UInt8] = []
+        appendQuotedString("a\r\nB: c\u{0}\u{7F}".utf8, to: &written)
+        #expect(String(decoding: written, as: UTF8.self) == "\"aB: c\"")
     }
 }

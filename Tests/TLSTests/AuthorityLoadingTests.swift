@@ -29,26 +29,15 @@ struct AuthorityLoadingTests {
     }
 
     @Test(arguments: [0o640, 0o604, 0o620, 0o660, 0o644, 0o601] as [mode_t])
-    func `a key that others can use is refused, with the command that mends it`(_ mode: mode_t) throws {
+    func `a key that others can use is refused`(_ mode: mode_t) throws {
         let fixture = try AuthorityFixture(permitting: nil)
         #expect(chmod(fixture.files, "intermediate.key", mode))
         let path = "\(fixture.files.directory)/intermediate.key"
         let error = try #require(load(fixture.files))
         #expect(error == .keyExposed(path: path, mode: mode))
         #expect(error.description.hasPrefix("\(path) has mode 0\(String(mode, radix: 8)),"))
-        #expect(error.hint == "run: chmod 600 \(path)")
-        #expect(shell(String(try #require(error.hint).dropFirst(5))).status == 0)
+        #expect(chmod(fixture.files, "intermediate.key", 0o600))
         #expect(load(fixture.files) == nil)
-    }
-
-    @Test(arguments: [
-        "a b", "a'b", "'", "$(false)", "`false`", "a\\", "\"", "a;b", "-", "\n", "'\u{301};exit 9;'", "", "~", "*",
-    ])
-    func `a shell reads the path as it is`(_ path: String) throws {
-        let hint = try #require(AuthorityError.keyExposed(path: path, mode: 0o644).hint)
-        let word = String(hint.dropFirst("run: chmod 600 ".count))
-        let outcome = shell("printf '[%s]' \(word)")
-        #expect(outcome.status == 0 && Array(outcome.output.utf8) == Array("[\(path)]".utf8), "\(word)")
     }
 
     @Test(.enabled(if: geteuid() == 0)) func `a key of another user is refused`() throws {
@@ -72,7 +61,6 @@ struct AuthorityLoadingTests {
         #expect(load(fixture.files, key: "none") == missing)
         #expect(load(fixture.files, certificate: "none") == missing)
         #expect(missing.description.contains("No such file"))
-        #expect(missing.hint == "run: larder ca create")
     }
 
     @Test func `what is no PEM is refused`() throws {
@@ -232,7 +220,6 @@ struct AuthorityLoadingTests {
         let fixture = try AuthorityFixture(permitting: nil)
         let late = try #require(load(fixture.files, at: Self.now + 398 * 86_400))
         #expect(late.description.contains("expired on 2027-12-24"))
-        #expect(late.hint == "run: larder ca rotate")
         let early = try #require(load(fixture.files, at: Self.now - 3 * 86_400))
         #expect(early.description.contains("is not valid before 2026-11-20"))
     }

@@ -1,3 +1,4 @@
+import JSON
 package import Message
 
 /// What browsers reach without the proxy (`pac.direct`), beside what is on their own machine.
@@ -28,9 +29,9 @@ package struct DirectDestinations: Equatable, Sendable {
     /// addresses may only be known to the proxy.
     var condition: String {
         var parts = hosts.flatMap { host in
-            ["host === \"\(host)\""] + (host.contains(":") ? ["host === \"[\(host)]\""] : [])
+            ["host === \(jsonString(host))"] + (host.contains(":") ? ["host === \(jsonString("[\(host)]"))"] : [])
         }
-        parts += suffixes.map { "dnsDomainIs(host, \"\($0)\")" }
+        parts += suffixes.map { "dnsDomainIs(host, \(jsonString($0)))" }
         let nets = networks.map { "isInNet(host, \"\($0.address)\", \"\($0.mask)\")" }
         if !nets.isEmpty {
             parts.append("(/^\\d+\\.\\d+\\.\\d+\\.\\d+$/.test(host) && (\(nets.joined(separator: " || "))))")

@@ -2,8 +2,10 @@ import Glibc
 import Message
 package import Settings
 import Synchronization
+import Texts
 
-/// Messages for the operator: one line each, on standard error. Any thread may write one.
+/// Messages for the operator: one line each, on standard error. Any thread may write one. What clients and origins have sent stays in its line and acts on
+/// no terminal (`lineText`).
 ///
 /// Nothing is written before `configure` is called: standard error belongs to the program.
 package enum Diagnostics {
@@ -64,7 +66,7 @@ package enum Diagnostics {
     }
 
     private static func print(_ level: LogLevel, _ text: String) {
-        let line = Array("larder: \(level.rawValue): \(text)\n".utf8)
+        let line = Array("larder: \(level.rawValue): \(lineText(text))\n".utf8)
         _ = unsafe line.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress!, $0.count) }
     }
 }

@@ -4,6 +4,7 @@ import Glibc
 import Message
 import PublicSuffixes
 import Secrets
+import Texts
 
 /// A cookie jar that all workers use, and the file that keeps it.
 ///
@@ -166,7 +167,7 @@ package final class SharedCookieJar: Sendable {
         if rest > 0 { Diagnostics.warning("cookie jar \(name): \(path): \(rest) more lines are skipped") }
         if content.isExposed {
             Diagnostics.warning(
-                "cookie jar \(name): others can read \(path), and act with what it has: chmod 600 \(path)")
+                "cookie jar \(name): others can read \(path), and act with what it has: chmod 600 \(shellWord(path))")
         }
     }
 

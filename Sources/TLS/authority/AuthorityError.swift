@@ -59,25 +59,6 @@ extension AuthorityError: CustomStringConvertible {
         case .signingFailed(let reason): "the certificate could not be signed: \(reason)"
         }
     }
-
-    /// What mends it. Nil if the description says it.
-    package var hint: String? {
-        switch self {
-        case .keyOwnedByAnother(let path, _): "run: chown \(geteuid()) \(shellWord(path))"
-        case .keyExposed(let path, _): "run: chmod 600 \(shellWord(path))"
-        case .keyEncrypted(let path):
-            "run: openssl pkey -in \(shellWord(path)) -out NEW (in a directory that only Larder's user can read)"
-        case .expired: "run: larder ca rotate"
-        case .notYetValid: "check the clock of this machine"
-        case .notPermitted: "run: larder ca rotate --host HOST, which makes an authority that may certify it"
-        case .fileUnreadable(_, ENOENT): "run: larder ca create"
-        case .keyOfAnother: "name the certificate of this key first, then those above it"
-        case .fileUnreadable, .keyNotRegularFile, .keyUnreadable, .keyUnsuitable, .noCertificate,
-            .certificateUnreadable,
-            .notAnAuthority, .mayNotSignCertificates, .notForServers, .invalidName, .signingFailed:
-            nil
-        }
-    }
 }
 
 /// `2027-12-24`, in UTC.
@@ -87,22 +68,4 @@ package func dateText(_ seconds: Int64) -> String {
     _ = unsafe gmtime_r(&time, &parts)
     func padded(_ number: CInt) -> String { number < 10 ? "0\(number)" : "\(number)" }
     return unsafe "\(parts.tm_year + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday))"
-}
-
-/// A word for a POSIX shell, quoted if it has to be.
-func shellWord(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-            UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
-    guard !isPlain || text.isEmpty else { return text }
-    // By scalar: a character may be a quote and marks behind it.
-    return text.unicodeScalars.reduce(into: "'") { word, scalar in
-        if scalar == "'" { word += "'\\''" } else { word.unicodeScalars.append(scalar) }
-    } + "'"
 }

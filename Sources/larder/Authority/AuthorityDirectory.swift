@@ -3,6 +3,7 @@ import Glibc
 import Provisioning
 import Settings
 import TLS
+import Texts
 
 /// The files of an authority.
 struct AuthorityDirectory {
@@ -60,7 +61,7 @@ struct AuthorityDirectory {
         guard status.st_mode & 0o022 == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
             throw AuthorityFailure(
                 "others than this user may write to \(path)",
-                hint: "choose another directory, or run: chmod 700 \(path)")
+                hint: "choose another directory, or run: chmod 700 \(shellWord(path))")
         }
     }
 

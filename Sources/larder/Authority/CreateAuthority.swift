@@ -1,6 +1,7 @@
 import Message
 import Rules
 import TLS
+import Texts
 
 extension AuthorityWork {
     /// `larder ca create`: makes a root and an intermediate, or one for each `--node`. The root's key is written only where
@@ -79,7 +80,7 @@ extension AuthorityWork {
             console.print("Copy each node its own directory, with its owner and mode, and add there to larder.yaml:\n")
             console.print(configurationLines(AuthorityDirectory(AuthorityDirectory.usual)))
         }
-        console.print("\nIf Larder runs as another user: chown -R USER \(directory.path)")
+        console.print("\nIf Larder runs as another user: chown -R USER \(shellWord(directory.path))")
         console.print("Then restart Larder, and on each client:")
         console.print("  curl -fsS http://PROXY:3128/setup.sh | sh -s -- --ca-sha256 \(root.fingerprint)")
         if nodes.isEmpty { console.print("This machine itself: larder ca install") }
@@ -89,15 +90,8 @@ extension AuthorityWork {
         let hosts = arguments.all(.host).map(yamlQuoted).joined(separator: ", ")
         return """
             intercept:
-              ca: { certificate: \(pathInYAML(place.intermediate)), key: \(pathInYAML(place.key)) }
+              ca: { certificate: \(yamlName(place.intermediate)), key: \(yamlName(place.key)) }
               hosts: [ \(hosts.isEmpty ? "…" : hosts) ]
             """
     }
-}
-
-/// A path of letters, digits and the usual signs is a plain scalar.
-private func pathInYAML(_ path: String) -> String {
-    let isPlain =
-        path.hasPrefix("/") && path.utf8.allSatisfy { isAlpha($0) || isDigit($0) || "/._-".utf8.contains($0) }
-    return isPlain ? path : yamlQuoted(path)
 }

@@ -3,6 +3,7 @@ import Disk
 import DiskTools
 import Settings
 import TLS
+import Texts
 
 /// `larder export FILE.tar [--zone NAME] [--host HOST | --prefix URL] [--dry-run] [--json]`
 func exportCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
@@ -18,7 +19,7 @@ func exportCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
             bar.show($0.bytesDone, of: $0.bytesTotal)
         } damaged: { key in
             bar.clear()
-            console.error("larder: damaged, left out: \(printable(key))")
+            console.error("larder: damaged, left out: \(lineText(String(decoding: key, as: UTF8.self)))")
         }
         bar.clear()
         let isDryRun = arguments.has(.dryRun)

@@ -3,6 +3,7 @@ import Disk
 import DiskTools
 import Settings
 import TLS
+import Texts
 
 /// `larder import FILE.tar [--zone NAME] [--host HOST | --prefix URL] [--dry-run] [--json]`
 func importCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
@@ -17,7 +18,7 @@ func importCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
     let show = { (progress: ArchiveProgress) in bar.show(progress.bytesDone, of: progress.bytesTotal) }
     let damaged = { (name: [UInt8]) in
         bar.clear()
-        console.error("larder: damaged, left out: \(printable(name))")
+        console.error("larder: damaged, left out: \(lineText(String(decoding: name, as: UTF8.self)))")
     }
     do throws(ArchiveError) {
         let report =

@@ -2,6 +2,7 @@ import Admin
 import Disk
 import DiskTools
 import Message
+import Texts
 
 /// The objects of an export or import: `--host` or `--prefix`, compared in the same way as by the admin server.
 struct KeySelection: Sendable, Equatable {
@@ -44,7 +45,7 @@ struct KeySelection: Sendable, Equatable {
         case .all: "all"
         case .host(let name): "host \(name)"
         case .below(let name): "host *.\(name)"
-        case .prefix(let bytes): "prefix \(String(decoding: bytes, as: UTF8.self))"
+        case .prefix(let bytes): "prefix \(lineText(String(decoding: bytes, as: UTF8.self)))"
         }
     }
 

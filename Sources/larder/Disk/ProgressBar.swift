@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Texts
 
 /// Shows the progress of a long task on standard error if that is a terminal; otherwise shows nothing.
 ///
@@ -28,7 +29,7 @@ final class ProgressBar: Sendable {
             if let drawn = state.drawn, now - drawn < Self.redrawTime { return }
             state.drawn = now
             state.isShown = true
-            write("\r\(progressLine(done, of: total, after: now - start, note))\u{1B}[K")
+            write("\r\(lineText(progressLine(done, of: total, after: now - start, note)))\u{1B}[K")
         }
     }
 

@@ -2,6 +2,7 @@ import Admin
 import Disk
 import DiskTools
 import Settings
+import Texts
 
 /// `larder verify [--repair] [--zone NAME] [--json]`: returns 0 if everything is intact or was repaired, otherwise 1.
 func verifyCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
@@ -139,7 +140,7 @@ extension VerifyFinding {
     /// `record-damaged  segments/00000001.seg at 4096  http://a/b: its checksum is wrong (repaired)`
     fileprivate var line: String {
         let place = file.isEmpty ? "" : "\(file)\(offset > 0 ? " at \(offset)" : "")  "
-        let key = key.isEmpty ? "" : "\(printable(key)): "
+        let key = key.isEmpty ? "" : "\(lineText(String(decoding: key, as: UTF8.self))): "
         return "\(padded(kind.rawValue, 16)) \(place)\(key)\(text)\(isRepaired ? " (repaired)" : "")"
     }
 

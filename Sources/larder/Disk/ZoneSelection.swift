@@ -40,13 +40,3 @@ func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> 
     }
     return disks[0]
 }
-
-/// A key, or the name of a member of an archive, as text that contains no control characters and so cannot control the terminal.
-func printable(_ bytes: some Collection<UInt8>) -> String {
-    var text = ""
-    for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-        text += isControl ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
-    }
-    return text
-}

@@ -4,6 +4,7 @@ import Glibc
 import Provisioning
 import Server
 import Settings
+import Texts
 
 /// Looks at the fleet: its secret, and its Redis. Nothing if this Larder is alone. Connects to the Redis by itself, whether the proxy runs or not.
 func fleetChecks(_ configuration: Configuration) -> [ServerCheck] {
@@ -36,7 +37,7 @@ private func secretCheck(_ name: String, _ path: String) -> ServerCheck {
     }
     guard status.st_mode & 0o007 == 0 else {
         return ServerCheck(
-            name: name, state: .warning, text: "\(path) can be read by everybody", mend: "chmod 600 \(path)")
+            name: name, state: .warning, text: "\(path) can be read by everybody", mend: "chmod 600 \(shellWord(path))")
     }
     return ServerCheck(name: name, state: .ok, text: path)
 }

@@ -20,8 +20,8 @@ func refusalsCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
         if arguments.has(.json) {
             console.print(String(decoding: json(refusals, required), as: UTF8.self))
         } else {
-            show(refusals, console)
-            showRequired(required, console)
+            show(refusals.map(\.legible), console)
+            showRequired(required.map(\.legible), console)
         }
         return refusals.isEmpty && required.isEmpty ? ExitStatus.done : ExitStatus.failed
     } catch {

@@ -7,6 +7,7 @@ import Provisioning
 import Server
 import Settings
 import TLS
+import Texts
 
 /// One thing about the proxy's machine that `larder doctor --server` looks at.
 struct ServerCheck: Equatable {
@@ -105,7 +106,8 @@ private func userChecks(_ path: String?) -> [ServerCheck] {
     guard status.st_mode & 0o007 == 0 else {
         return [
             ServerCheck(
-                name: "users", state: .warning, text: "\(path) can be read by everybody", mend: "chmod 640 \(path)")
+                name: "users", state: .warning, text: "\(path) can be read by everybody",
+                mend: "chmod 640 \(shellWord(path))")
         ]
     }
     return [ServerCheck(name: "users", state: .ok, text: path)]

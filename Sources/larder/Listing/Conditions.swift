@@ -1,5 +1,6 @@
 import Admin
 import JSON
+import Texts
 
 /// The conditions on a command line, in the order in which the help shows them.
 ///
@@ -51,7 +52,9 @@ func forEachObject(
     var mistake: JSONError?
     do throws(AdminClient.Failure) {
         let refusal = try client.lines(query.isEmpty ? "/objects" : "/objects?\(query)") { line in
-            do throws(JSONError) { each(line, try JSONValue(parsing: line)) } catch { mistake = mistake ?? error }
+            do throws(JSONError) { each(line, try JSONValue(parsing: line).legible) } catch {
+                mistake = mistake ?? error
+            }
         }
         guard refusal == nil, mistake == nil else {
             let text = refusal.map { refusalText($0) } ?? "the answer is not JSON: \(mistake?.text ?? "")"
@@ -68,7 +71,7 @@ func forEachObject(
 /// The error message in an answer that is not a success.
 func refusalText(_ answer: AdminClient.Answer) -> String {
     do throws(JSONError) {
-        if let text = try JSONValue(parsing: answer.body)["error"]?.text { return text }
+        if let text = try JSONValue(parsing: answer.body)["error"]?.text { return lineText(text) }
     } catch {
         return "the admin server answered with status \(answer.status)"  // the content is not JSON
     }

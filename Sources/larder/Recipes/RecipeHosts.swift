@@ -4,6 +4,7 @@ import Glibc
 import Message
 import Provisioning
 import Rules
+import Texts
 
 /// `larder recipe hosts`: which hosts the tools on this machine are configured for, as the stanza for the configuration.
 func recipeHosts(_ arguments: Arguments, _ console: Console) -> Int32 {
@@ -28,7 +29,7 @@ func recipeHosts(_ arguments: Arguments, _ console: Console) -> Int32 {
     }
     console.print("recipes:")
     for (recipe, hosts) in found {
-        console.print("  - { use: \(recipe), hosts: [ \(hosts.map(hostInYAML).joined(separator: ", ")) ] }")
+        console.print("  - { use: \(recipe), hosts: [ \(hosts.map(yamlName).joined(separator: ", ")) ] }")
     }
     return ExitStatus.done
 }
@@ -42,14 +43,6 @@ private func configuredHosts() -> [(recipe: String, hosts: [String])] {
         for host in tool.configuredHosts() where !found[index].hosts.contains(host) { found[index].hosts.append(host) }
     }
     return found.filter { !$0.hosts.isEmpty }
-}
-
-/// A name of several labels is a plain scalar. Anything else is quoted: an address of IPv6 would be a mapping, `no` a flag, `*` an alias.
-private func hostInYAML(_ host: String) -> String {
-    let isPlain =
-        host.utf8.first.map { isAlpha($0) } == true && host.utf8.contains(UInt8(ascii: "."))
-        && host.utf8.allSatisfy { isAlpha($0) || isDigit($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") }
-    return isPlain ? host : yamlQuoted(host)
 }
 
 extension ToolConfiguration {

@@ -1,4 +1,5 @@
 import Admin
+import Texts
 
 /// The number of URLs by result.
 struct WarmSum: Sendable, Equatable {
@@ -70,8 +71,8 @@ extension WarmResult {
         let place = finalURL.map { "\(url) -> \($0)" } ?? url
         let indent = String(repeating: " ", count: max(0, 11 - size.count))
         let reason = outcome.reason.map { "  (\($0))" } ?? ""
-        return
-            "\(padded(outcome.name, 11))\(padded(status.map { "\($0)" } ?? "-", 4))\(indent)\(size)  \(place)\(reason)"
+        return lineText(
+            "\(padded(outcome.name, 11))\(padded(status.map { "\($0)" } ?? "-", 4))\(indent)\(size)  \(place)\(reason)")
     }
 
     var json: String {

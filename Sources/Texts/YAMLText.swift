@@ -17,35 +17,40 @@ package func yamlQuoted(_ text: String) -> String {
         switch scalar {
         case "\\": result += "\\\\"
         case "\"": result += "\\\""
-        case _ where isPrintable(scalar): result.unicodeScalars.append(scalar)
+        case _ where isShown(scalar): result.unicodeScalars.append(scalar)
         default: result += escaped(scalar)
         }
     }
     return result + "\""
 }
 
+/// A single-quoted scalar (§7.3.2), for text with backslashes; double-quoted where it has what a single-quoted one cannot have.
+package func yamlSingleQuoted(_ text: String) -> String {
+    guard text.unicodeScalars.allSatisfy(isShown) else { return yamlQuoted(text) }
+    return text.unicodeScalars.reduce(into: "'") { result, scalar in
+        if scalar == "'" { result += "''" } else { result.unicodeScalars.append(scalar) }
+    } + "'"
+}
+
+/// A name or a path: plain if it is made of letters, digits and `/._-`, with a dot or a slash, so that no parser takes it for a number or a flag;
+/// otherwise double-quoted.
+package func yamlName(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "/._-".utf8.contains($0) }
+    let begins = text.utf8.first.map { isLetter($0) || $0 == UInt8(ascii: "/") } ?? false
+    return isPlain && begins && text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ".") }
+        ? text : yamlQuoted(text)
+}
+
+private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
+
 /// A comment of one line: what would end it is shown as an escape.
 package func yamlComment(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "# ") { line, scalar in
-        if isPrintable(scalar) { line.unicodeScalars.append(scalar) } else { line += escaped(scalar) }
-    }
-}
-
-/// Whether a scalar stands in a line of every parser as it is (§5.1), without breaking it (§5.4) or changing how it is shown.
-private func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x20...0x7E: true
-    case 0x00A0...0xD7FF, 0xE000...0xFFFD, 0x10000...0x10FFFF:
-        switch scalar.properties.generalCategory {
-        case .lineSeparator, .paragraphSeparator, .format, .control, .privateUse, .unassigned, .surrogate: false
-        default: true
-        }
-    default: false
+        if isShown(scalar) { line.unicodeScalars.append(scalar) } else { line += escaped(scalar) }
     }
 }
 
 private func escaped(_ scalar: Unicode.Scalar) -> String {
-    let digits = String(scalar.value, radix: 16, uppercase: true)
     let (letter, width) = scalar.value > 0xFFFF ? ("U", 8) : ("u", 4)
-    return "\\\(letter)" + String(repeating: "0", count: width - digits.count) + digits
+    return "\\\(letter)" + hexadecimal(scalar.value, digits: width).uppercased()
 }

@@ -206,10 +206,16 @@ extension Tiers {
         }
     }
 
-    /// The response, or the one that took its place with the same body. Nil if it was removed.
+    /// The response, or the one that took its place with the same body. Nil if it was removed, or kept out.
     private func current(_ record: StoredRecord) -> StoredRecord? {
         record.isRevoked ? variants(of: record).first { $0.body === record.body } : record
     }
+
+    /// The response was not inserted and is for those who read it alone: it is not written either when its body is complete.
+    package func keepOut(_ record: StoredRecord) { record.revoke() }
+
+    /// False if the response was removed or kept out, and none with the same body has taken its place.
+    package func mayPersist(_ record: StoredRecord) -> Bool { current(record) != nil }
 
     /// Whether this was called for the key before, among the latest keys. With `admission: second-hit`, a body that is too large to
     /// stay in memory until its second request is stored if this returns true.

@@ -139,6 +139,26 @@ struct DiskScenarios {
         }
     }
 
+    @Test(arguments: ["no-store", "private, max-age=600"])
+    func `what a 304 takes out of the store does not reach the disk when its missing bytes have come`(_ said: String)
+        throws
+    {
+        try scenario(cache: disk) { s in
+            let part = cacheable + ["Content-Range: bytes 2-5/10"]
+            s.origin.expects("GET /a", "Range: bytes=2-5").replies(206, part, Array("2345".utf8))
+            try s.client().get("/a", "Range: bytes=2-5")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(304, "Cache-Control: \(said)", "ETag: \"a\"")
+            for (range, bytes) in [("0-1", "01"), ("6-9", "6789")] {
+                s.origin.expects("GET /a", "Range: bytes=\(range)", "If-Range: \"a\"")
+                    .replies(206, cacheable + ["Content-Range: bytes \(range)/10"], Array(bytes.utf8))
+            }
+            #expect(try s.client().get("/a", "Cache-Control: no-cache").text == "0123456789")
+            try s.restart()
+            s.origin.expects("GET /a").replies(200, cacheable, Array("for another".utf8))
+            #expect(try s.client().get("/a").text == "for another")
+        }
+    }
+
     @Test func `an unsafe request invalidates a response that is on the disk alone (RFC 9111 §4.4)`() throws {
         try scenario(cache: disk) { s in
             s.origin.expects("GET /a").replies(200, cacheable, content(10))

@@ -275,6 +275,18 @@ struct TiersTests {
         }
     }
 
+    @Test func `what is kept out is not written when its body is complete`() throws {
+        try with(.memory) { room in
+            let record = try room.record("a", "en|1")
+            #expect(room.tiers.mayPersist(record))
+            room.tiers.keepOut(record)
+            #expect(!room.tiers.mayPersist(record))
+            room.tiers.persist(record)
+            room.leaveToBackStore()
+            #expect(room.heads("a") == [])
+        }
+    }
+
     @Test func `what is in memory needs no rescue`() throws {
         try withDamaged { room, record in
             let other = try room.store("b", "en|1")

@@ -328,7 +328,8 @@ extension Fetch {
     func finishPart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
         if fill.range.count != record.body.expectedLength { worker.counters.add(.partsStored) }
-        if record.body.isComplete {
+        // What a 304 has taken out of the store is filled for those who read it.
+        if record.body.isComplete, request.tier.mayPersist(record) {
             worker.counters.add(.stored)
             persist(record)
         }
@@ -388,13 +389,15 @@ extension Fetch {
     private func keep(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
         if let objection = objection(to: renewed, insteadOf: stored) {
             request.tier.remove(stored)
+            request.tier.keepOut(renewed)
             transfer?.resolve(.notShared, refutedSharing)
             // A head that is too large is not passed on either.
             return objection == .headTooLarge ? stored : renewed
         }
         worker.counters.add(.freshened)
         if renewed.cached.vary == stored.cached.vary {
-            if request.tier.replace(stored, with: renewed) { share(renewed) }
+            // What is not in the store any more was removed there, perhaps because it is outdated.
+            if request.tier.replace(stored, with: renewed) { share(renewed) } else { request.tier.keepOut(renewed) }
             let answer = suiting(renewed)
             resolve(by: answer)
             return answer
@@ -412,6 +415,7 @@ extension Fetch {
             persist(answer)
             resolve(by: answer)
         } else {
+            request.tier.keepOut(answer)
             transfer?.resolve(.notShared)
         }
         return answer

@@ -14,8 +14,10 @@ struct TunnelFlow: ~Copyable {
 
     let source: CInt
     let sink: CInt
-    /// Bytes written to the sink.
+    /// Bytes written to the sink, without the greeting.
     private(set) var count: UInt64 = 0
+    /// Bytes of the greeting that the sink has not accepted.
+    private var unsentGreeting: Int
     /// Bytes that were read but not yet accepted, from `unsentStart` on. Empty most of the time.
     private var unsent: [UInt8]
     private var unsentStart = 0
@@ -27,10 +29,14 @@ struct TunnelFlow: ~Copyable {
 
     enum Step: Equatable { case going, failed(FlowEnd, errno: CInt) }
 
-    init(from source: CInt, to sink: CInt, initial: [UInt8]) {
+    /// - Parameters:
+    ///   - greeting: Larder's own bytes, sent first and not counted.
+    ///   - initial: bytes that were read from the source before.
+    init(from source: CInt, to sink: CInt, greeting: [UInt8] = [], initial: [UInt8]) {
         self.source = source
         self.sink = sink
-        unsent = initial
+        unsent = greeting.isEmpty ? initial : greeting + initial
+        unsentGreeting = greeting.count
     }
 
     /// Whether the sink must accept bytes before the source is read again.
@@ -95,7 +101,7 @@ struct TunnelFlow: ~Copyable {
             let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(got))
             switch unsafe IO.send(sink, bytes) {
             case .bytes(let sent):
-                count += UInt64(sent)
+                note(sent)
                 if sent < got { unsafe keep(bytes.dropFirst(sent)) }
             case .wouldBlock: unsafe keep(bytes[...])
             case .closed: return .failed(.sink, errno: EPIPE)
@@ -106,6 +112,12 @@ struct TunnelFlow: ~Copyable {
         case .closed: return sourceEnded()
         case .failed(let code): return .failed(.source, errno: code)
         }
+    }
+
+    private mutating func note(_ sent: Int) {
+        let ofGreeting = min(sent, unsentGreeting)
+        unsentGreeting -= ofGreeting
+        count += UInt64(sent - ofGreeting)
     }
 
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
@@ -119,7 +131,7 @@ struct TunnelFlow: ~Copyable {
         }
         switch result {
         case .bytes(let sent):
-            count += UInt64(sent)
+            note(sent)
             unsentStart += sent
             if unsentStart == unsent.count {
                 unsent = []
@@ -153,7 +165,7 @@ struct TunnelFlow: ~Copyable {
             let sent = clarder_splice(pipe.readEnd.rawValue, sink, bytesInPipe, 0)
             if sent > 0 {
                 bytesInPipe -= sent
-                count += UInt64(sent)
+                note(sent)
             } else if sent == 0 || errno == EAGAIN {
                 return .going
             } else if errno != EINTR {

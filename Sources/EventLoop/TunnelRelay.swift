@@ -48,13 +48,14 @@ import Glibc
     /// - Parameters:
     ///   - buffer: the loop's shared buffer, at least 64 KiB. It is used within callbacks only, and must outlive the relay.
     ///   - aReadable: the event that waited for `a` until now, if any. Using it saves two system calls.
+    ///   - greeting: what tells `a` that it has its tunnel. It is sent first, and is not among the bytes that are counted.
     ///   - initialAToB: bytes that were read from `a` before. They are sent first. `initialBToA` likewise.
     ///   - idle: the tunnel ends when no byte was moved for so long.
     ///   - brake: holds the bytes from `b` to `a` to a rate. The relay starts and stops it.
     package init(
         loop: EventLoop, pipes: PipePool, buffer: UnsafeMutableRawBufferPointer,
         a: consuming Descriptor, aReadable: consuming IOEvent = IOEvent(), b: consuming Descriptor,
-        initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration,
+        greeting: [UInt8] = [], initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration,
         brake: FlowBrake? = nil,
         finished: @escaping (TunnelEnd) -> Void
     ) {
@@ -65,7 +66,8 @@ import Glibc
         self.brake = brake
         self.finished = finished
         unsafe uncheckedForward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
-        unsafe uncheckedBackward = TunnelFlow(from: b.rawValue, to: a.rawValue, initial: initialBToA)
+        unsafe uncheckedBackward = TunnelFlow(
+            from: b.rawValue, to: a.rawValue, greeting: greeting, initial: initialBToA)
         self.a = consume a
         self.b = consume b
         unsafe uncheckedEvents = Events(aReadable: aReadable)
@@ -73,7 +75,7 @@ import Glibc
 
     /// Bytes that the second side accepted from the first.
     package var aToB: UInt64 { forward.count }
-    /// Bytes that the first side accepted from the second.
+    /// Bytes that the first side accepted from the second, without the greeting.
     package var bToA: UInt64 { backward.count }
 
     package func start() {

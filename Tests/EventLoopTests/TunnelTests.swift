@@ -15,7 +15,9 @@ struct TunnelTests {
         let relay: TunnelRelay
         private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 64)
 
-        init(initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration = .seconds(20)) throws {
+        init(
+            greeting: [UInt8] = [], initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration = .seconds(20)
+        ) throws {
             loop = try EventLoop()
             let left = try socketPair()
             let right = try socketPair()
@@ -27,7 +29,7 @@ struct TunnelTests {
             self.ended = ended
             relay = unsafe TunnelRelay(
                 loop: loop, pipes: pipes, buffer: buffer, a: Descriptor(adopting: a), b: Descriptor(adopting: b),
-                initialAToB: initialAToB, initialBToA: initialBToA, idle: idle
+                greeting: greeting, initialAToB: initialAToB, initialBToA: initialBToA, idle: idle
             ) { ended.value = $0 }
             relay.start()
         }
@@ -43,7 +45,8 @@ struct TunnelTests {
     private final class Box<T> { var value: T? }
 
     @Test func `bytes that were read before are sent first, and one side may end before the other`() throws {
-        let tunnel = try Fixture(initialAToB: Array("hel".utf8), initialBToA: Array("early ".utf8))
+        let tunnel = try Fixture(
+            greeting: Array("200 ".utf8), initialAToB: Array("hel".utf8), initialBToA: Array("early ".utf8))
         let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
         let seen = Locked<[String]>([])
         let peers = try startThread(name: "peers") {
@@ -57,9 +60,9 @@ struct TunnelTests {
         }
         #expect(tunnel.runToEnd() == .closed)
         peers.join()
-        #expect(seen.withLock { $0 } == ["hello", "early answer"])
+        #expect(seen.withLock { $0 } == ["hello", "200 early answer"])
         #expect(tunnel.relay.aToB == 5)
-        #expect(tunnel.relay.bToA == 12)
+        #expect(tunnel.relay.bToA == 12, "the greeting is not counted")
         #expect(tunnel.pipes.idleCount == 0, "a short tunnel needs no pipe")
     }
 

@@ -59,7 +59,7 @@ private enum Way: String, CaseIterable, CustomTestStringConvertible {
             while came.count < hello.count { came += try taken.read() }
             return (client, taken)
         case .nextProxy:
-            try s.adopt(routes: s.nextProxy(port: origin.port))
+            try s.adopt(routes: s.nextProxy(port: origin.port)) { $0.access.connectPorts = [1...65535] }
             try client.ask("CONNECT", "a.example:8080")
             let taken = try Way.asked(origin, s, answer: "HTTP/1.1 200 OK\r\n\r\n")
             #expect(try client.response(to: "CONNECT").status == 200)
@@ -149,7 +149,7 @@ struct TunnelResetScenarios {
     }
 
     @Test(arguments: Way.allCases)
-    fileprivate func `sides that end in order do so, and the log line names no reason`(_ way: Way) throws {
+    fileprivate func `sides that end in order do so, and what the tunnel carried is counted alone`(_ way: Way) throws {
         try Self.scenario(way) { s, client, origin in
             try origin.write(Self.sent)
             origin.finishWriting()
@@ -163,7 +163,11 @@ struct TunnelResetScenarios {
             client.wire.finishWriting()
             #expect(try origin.read().isEmpty)
             try s.expect(.tunnelsClosed, 1)
+            #expect(s.count(.bytesTunnelledToClients) == UInt64(Self.sent.count))
+            let hello = way == .judged ? HelloBytes(name: "judged.test").bytes.count : 0
+            #expect(s.count(.bytesTunnelledFromClients) == UInt64(hello + 4))
             #expect(try Self.closeOf(s) == nil)
+            #expect(try s.logLines().last?.contains("\"bytes\":\(Self.sent.count),") == true)
         }
     }
 }

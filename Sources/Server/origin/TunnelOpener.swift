@@ -35,7 +35,7 @@ enum TunnelOpener {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
         let brake = worker.brake(forTunnelOf: request, limits)
         let toOrigin = client.unread
-        let toClient = greeting + early
+        worker.counters.add(.bytesToClients, greeting.count)
         let tunnel = Tunnel(request, request.provenTunnel(on: worker), startedAt: worker.loop.now)
         let snapshot = worker.snapshot
         if worker.learner != nil { worker.observe(account, request, snapshot) }
@@ -70,7 +70,8 @@ enum TunnelOpener {
         if client.transport.isSecured || origin.isSecured {
             clientEvent.clear()
             relay = TransportRelay(
-                worker: worker, client: client.release(), origin: origin, toOrigin: toOrigin, toClient: toClient,
+                worker: worker, client: client.release(), origin: origin, greeting: greeting, toOrigin: toOrigin,
+                toClient: early,
                 idle: idle, brake: brake, finished: ended)
         } else {
             guard let a = client.release().surrender(), let b = origin.surrender() else {
@@ -78,7 +79,8 @@ enum TunnelOpener {
             }
             relay = unsafe TunnelRelay(
                 loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, aReadable: clientEvent, b: b,
-                initialAToB: toOrigin, initialBToA: toClient, idle: idle, brake: brake, finished: ended)
+                greeting: greeting, initialAToB: toOrigin, initialBToA: early, idle: idle, brake: brake, finished: ended
+            )
         }
         tunnel.relay = relay
         relay.start()
@@ -136,7 +138,7 @@ final class Tunnel {
 protocol Relay: AnyObject {
     /// Bytes that the origin accepted from the client.
     var aToB: UInt64 { get }
-    /// Bytes that the client accepted from the origin.
+    /// Bytes that the client accepted from the origin, without the head that gives it the tunnel.
     var bToA: UInt64 { get }
     func start()
     func cancel()

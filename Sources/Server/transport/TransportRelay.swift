@@ -14,21 +14,34 @@ final class TransportRelay: TimedObject, Relay {
         var readEvent = IOEvent()
         var writeEvent = IOEvent()
         var output = OutputQueue()
-        /// Bytes that were taken by the transport.
-        var written: UInt64 = 0
+        /// Bytes that were taken by the transport, without the greeting.
+        private(set) var written: UInt64 = 0
+        /// Bytes of the greeting that the transport has not taken.
+        private var unsentGreeting: Int
         /// The peer has sent its last byte.
         var hasInputEnded = false
         /// Larder has sent its last byte.
         var hasOutputEnded = false
 
-        init(_ transport: consuming Transport, output bytes: [UInt8]) {
+        /// - Parameter greeting: Larder's own bytes, sent first and not counted.
+        init(_ transport: consuming Transport, greeting: [UInt8] = [], output bytes: [UInt8]) {
             self.transport = transport
+            unsentGreeting = greeting.count
+            output.append(greeting)
             output.append(bytes)
         }
 
         mutating func assignEvents(on loop: EventLoop, _ context: UnsafeMutableRawPointer) {
             unsafe transport.assign(&readEvent, on: loop, .read, onEvent, context)
             unsafe transport.assign(&writeEvent, on: loop, .write, onEvent, context)
+        }
+
+        /// The transport has taken so many bytes of the output.
+        mutating func advance(by count: Int) {
+            output.advance(by: count)
+            let ofGreeting = min(count, unsentGreeting)
+            unsentGreeting -= ofGreeting
+            written += UInt64(count - ofGreeting)
         }
 
         /// Whether bytes wait for the peer to accept them.
@@ -57,18 +70,20 @@ final class TransportRelay: TimedObject, Relay {
     private static let movesPerTurnMax = 16
 
     /// - Parameters:
+    ///   - greeting: what tells the client that it has its tunnel. It is sent first, and is not among the bytes that are counted.
     ///   - toOrigin: bytes that were read from the client before. They are sent first. `toClient` likewise.
     ///   - idle: the relay ends if no byte was moved for so long.
     ///   - brake: holds the bytes from the origin to a rate. The relay starts and stops it.
     init(
-        worker: Worker, client: consuming Transport, origin: consuming Transport, toOrigin: [UInt8], toClient: [UInt8],
+        worker: Worker, client: consuming Transport, origin: consuming Transport, greeting: [UInt8] = [],
+        toOrigin: [UInt8], toClient: [UInt8],
         idle: Duration, brake: FlowBrake?, finished: @escaping (TunnelEnd) -> Void
     ) {
         self.worker = worker
         self.idle = idle
         self.brake = brake
         self.finished = finished
-        self.client = Side(client, output: toClient)
+        self.client = Side(client, greeting: greeting, output: toClient)
         self.origin = Side(origin, output: toOrigin)
     }
 
@@ -195,8 +210,7 @@ final class TransportRelay: TimedObject, Relay {
             guard flushed == .bytes(0), !sink.output.isEmpty else { return flushed }
             let result = unsafe sink.output.withBytes { unsafe sink.transport.write($0) }
             guard case .bytes(let count) = result else { return result }
-            sink.output.advance(by: count)
-            sink.written += UInt64(count)
+            sink.advance(by: count)
         }
     }
 

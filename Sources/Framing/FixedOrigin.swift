@@ -19,8 +19,8 @@ package struct FixedOrigin: Equatable, Sendable {
     package enum Completion: Equatable, Sendable {
         /// The target with scheme, host and port, as in absolute-form.
         case complete(RequestTarget)
-        /// The request names another origin than that of the connection (421, RFC 9110 §15.5.20).
-        case misdirected
+        /// The request names another origin than that of the connection (421, RFC 9110 §15.5.20), or none: the target with the origin that it names.
+        case misdirected(RequestTarget)
     }
 
     /// Completes the target of a request.
@@ -28,18 +28,18 @@ package struct FixedOrigin: Equatable, Sendable {
     /// - Parameter bytes: the head that the ranges of the target refer to.
     package func complete(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Completion {
         switch target.form {
-        case .absolute: return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected
+        case .absolute:
+            return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected(target)
         // CONNECT: there are no tunnels inside a tunnel.
-        case .authority: return .misdirected
+        case .authority: return .misdirected(target)
         case .origin, .asterisk: break
         }
         // If neither the target nor Host has a port, the parser has set the default port of http.
         var completed = target
         completed.scheme = scheme
         if target.port == target.scheme.defaultPort, target.scheme != scheme { completed.port = scheme.defaultPort }
-        guard names(completed, bytes) else { return .misdirected }
         if target.form == .origin { completed.form = .absolute }
-        return .complete(completed)
+        return names(completed, bytes) ? .complete(completed) : .misdirected(completed)
     }
 
     private func names(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Bool {

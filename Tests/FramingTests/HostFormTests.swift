@@ -33,7 +33,7 @@ import Testing
                 #expect(text(key) == "http://\(name)\(target.form == .authority ? "" : "/p")", "\(head)")
                 guard target.form != .authority else { continue }
                 let tunnel = FixedOrigin(scheme: .http, host: name, port: 80)
-                #expect(tunnel.complete(target, bytes.span) != .misdirected, "\(head)")
+                if case .misdirected = tunnel.complete(target, bytes.span) { Issue.record("\(head)") }
             }
             let uri = try #require(TargetURI("HTTP://\(host)\(port)/p".utf8))
             #expect(uri.host == name && text(uri.normalised) == "http://\(name)/p")

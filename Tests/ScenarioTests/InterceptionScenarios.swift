@@ -2,6 +2,7 @@ import Access
 import Foundation
 import Glibc
 import Interception
+import JSON
 import Passwords
 import Rules
 import Server
@@ -206,6 +207,35 @@ struct InterceptionScenarios {
             let answer = try client.getInside("/a", host: host)
             #expect(answer.status == (host.contains("@") ? 400 : 421), "\(answer)")
             #expect(origin.connectionCount == 0)
+        }
+    }
+
+    static let misdirected: [(what: String, head: String, uri: String)] = [
+        ("another host", "GET /a?b=c HTTP/1.1\r\nHost: Other.test.\r\n\r\n", "https://other.test/a?b=c"),
+        ("another port", "GET /a HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "https://127.0.0.1:1/a"),
+        ("the default port", "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "https://127.0.0.1/a"),
+        ("no host", "GET /a HTTP/1.1\r\nHost:\r\n\r\n", "https://AUTHORITY/a"),
+        ("a whole URL", "GET http://other.test/a HTTP/1.1\r\nHost: other.test\r\n\r\n", "http://other.test/a"),
+        ("all of another host", "OPTIONS * HTTP/1.1\r\nHost: other.test\r\n\r\n", "https://other.test"),
+        ("a tunnel", "CONNECT other.test:443 HTTP/1.1\r\nHost: other.test:443\r\n\r\n", "other.test:443"),
+    ]
+
+    @Test(arguments: misdirected)
+    func `the line of a 421 has the URL that was asked for, and leads to the tunnel`(
+        row: (what: String, head: String, uri: String)
+    ) throws {
+        try withOrigin(.answers(Self.stored)) { s, origin in
+            let authority = Self.authority(origin)
+            let client = try s.secureTunnel(to: authority)
+            let before = s.count(.requests)
+            try client.send(row.head)
+            #expect(try client.response().status == 421)
+            #expect(s.count(.requests) == before + 1)
+            let lines = try s.logLines().map { try JSONValue(parsing: $0.utf8) }
+            let refused = try #require(lines.first { $0["status"]?.integer == 421 })
+            #expect(refused["uri"]?.text == row.uri.replacing("AUTHORITY", with: authority), "\(row.what)")
+            let opened = try #require(lines.first { $0["id"]?.text == refused["tunnel"]?.text })
+            #expect(opened["uri"]?.text == authority)
         }
     }
 

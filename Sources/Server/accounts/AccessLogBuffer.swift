@@ -77,16 +77,21 @@ package final class AccessLogBuffer {
         }
     }
 
-    /// - Parameter received: the target as received. Nil if it is that of the head.
+    /// - Parameters:
+    ///   - tunnel: the origin of the opened tunnel, for a request that may name no host.
+    ///   - received: the target as received. Nil if it is that of the head.
     func append(
-        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?,
-        listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
+        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, in tunnel: FixedOrigin? = nil,
+        client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
-        unsafe writeOrigin(of: head, bytes)
+        unsafe writeOrigin(of: head, bytes, isInTunnel: account.tunnel != 0, tunnel)
         guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
+            // `*` behind an origin is the origin itself (RFC 9112 §3.2.4).
+            let isBare = unsafe head.target.form == .asterisk && !origin.isEmpty
             return unsafe append(
-                account, method: method, target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]),
+                account, method: method,
+                target: UnsafeBufferPointer(rebasing: bytes[isBare ? 0..<0 : head.targetRange]),
                 client: client, listener: listener, user: user, redirectedTo: redirectedTo, received: received)
         }
         unsafe target.withUnsafeBufferPointer {
@@ -96,14 +101,28 @@ package final class AccessLogBuffer {
         }
     }
 
-    /// Puts scheme and authority together for a request in an opened tunnel, whose target begins with the path. Empty for all others.
-    private func writeOrigin(of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
+    /// Puts scheme and authority together for a request in an opened tunnel, whose target begins with the path or is `*`. Empty for all others.
+    ///
+    /// - Parameter tunnel: stands for a host that the request does not name.
+    private func writeOrigin(
+        of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, isInTunnel: Bool, _ tunnel: FixedOrigin?
+    ) {
         unsafe origin.removeAll(keepingCapacity: true)
-        let (target, host) = (head.target, head.target.hostRange)
+        var (target, host) = (head.target, head.target.hostRange)
         // `FixedOrigin` has completed the target with what the Host field names.
-        guard target.form == .absolute, !head.targetRange.contains(host.lowerBound), !host.isEmpty else { return }
+        guard target.form == .absolute || target.form == .asterisk && isInTunnel else { return }
+        if host.isEmpty {
+            guard let tunnel else { return }
+            (target.scheme, target.port) = (tunnel.scheme, tunnel.port)
+        } else if head.targetRange.contains(host.lowerBound) {
+            return
+        }
         unsafe origin.append(target.scheme == .https ? "https://" : "http://")
-        unsafe appendNormalisedHost(bytes.span, host, to: &origin)
+        if host.isEmpty {
+            unsafe origin.append(contentsOf: tunnel?.host ?? [])
+        } else {
+            unsafe appendNormalisedHost(bytes.span, host, to: &origin)
+        }
         guard target.port != target.scheme.defaultPort else { return }
         unsafe origin.append(0x3A)
         unsafe appendDecimal(UInt64(target.port), to: &origin)

@@ -65,6 +65,27 @@ extension ClientConnection {
 
     /// Refuses a request without an exchange, and closes the connection.
     func refuse(_ refusal: Refusal, closing reason: CloseReason) {
+        queueRefusal(refusal, closing: reason)
+        if worker.log.isOn { worker.log.append(account, client: context.peer, listener: context.listener?.nameInLog) }
+        flush()
+    }
+
+    /// Refuses a request in an opened tunnel that does not name the origin of the tunnel, and closes the connection.
+    ///
+    /// The log line has the URL that the request asked for. The line of the CONNECT, whose ID it has, names the tunnel's origin.
+    ///
+    /// - Parameter bytes: the head. `Worker.scratch` has its parsed form.
+    func refuseMisdirected(_ bytes: UnsafeBufferPointer<UInt8>, in tunnel: FixedOrigin) {
+        queueRefusal(.misdirected, closing: .malformedRequest)
+        if worker.log.isOn {
+            unsafe worker.log.append(
+                account, head: worker.scratch.pointee.requestHead, bytes, in: tunnel, client: context.peer,
+                listener: context.listener?.nameInLog, user: nil)
+        }
+        flush()
+    }
+
+    private func queueRefusal(_ refusal: Refusal, closing reason: CloseReason) {
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
         beginRefusal(reason, status: refusal.status)
         account.refusal = refusal
@@ -73,8 +94,6 @@ extension ClientConnection {
             if context.isSocks { return $0 += SocksReply(refusal).bytes }
             ErrorResponse(refusal).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
-        if worker.log.isOn { worker.log.append(account, client: context.peer, listener: context.listener?.nameInLog) }
-        flush()
     }
 
     /// Begins the answer to a head for which there is no exchange. The caller writes its log line.

@@ -20,15 +20,17 @@ extension ClientConnection {
     /// - Parameter bytes: the head, in the read buffer or in a copy of `inbound`. `Worker.scratch` has its parsed form, which the next
     ///   parse overwrites.
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var tunnel: UInt64 = 0
+        if let origin = context.fixedOrigin {
+            guard unsafe completeTarget(by: origin, bytes) else { return }
+            tunnel = context.tunnel
+        }
         worker.counters.add(.requests)
         countRequest()
         account = worker.log.opened()
+        account.tunnel = tunnel
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        if let origin = context.fixedOrigin {
-            account.tunnel = context.tunnel
-            guard unsafe completeTarget(by: origin, bytes) else { return }
-        }
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isOrdinary, pins == nil else {
             if let shortWay { return unsafe answer(bytes, by: shortWay) }
             return unsafe answerUncommonRequest(bytes)
@@ -201,8 +203,9 @@ extension ClientConnection {
         case .complete(let target):
             unsafe worker.scratch.pointee.requestHead.target = target
             return true
-        case .misdirected:
-            refuse(.misdirected, closing: .malformedRequest)
+        case .misdirected(let target):
+            unsafe worker.scratch.pointee.requestHead.target = target
+            unsafe refuseMisdirected(bytes, in: origin)
             return false
         }
     }

@@ -5,7 +5,7 @@ package import Rules
 ///
 /// A class: all requests for which a rule holds share one object.
 package final class OriginTerms: Sendable {
-    /// For a connection: over all addresses, and including TLS.
+    /// For a connection: its name and all its addresses together, then as long again for each TLS handshake and each answer of a next proxy.
     package let connect: Duration
     /// For the first byte of a response, from the last byte of the request.
     package let firstByte: Duration

@@ -482,7 +482,7 @@ enum Settings {
                 "For the next request on a client connection."),
             Setting(
                 "timeouts.connect", \.timeouts.connect, .duration(TimeoutSettings.connectBounds), reload: .live,
-                "For a connection to an origin, over all its addresses and including TLS."),
+                "For a connection to an origin: its name and all its addresses together, and as long again for TLS."),
             Setting(
                 "timeouts.first_byte", \.timeouts.firstByte, .duration(TimeoutSettings.firstByteBounds),
                 reload: .live,

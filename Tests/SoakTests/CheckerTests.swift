@@ -203,4 +203,68 @@ struct CheckerTests {
         let kinds = Set((0..<50).map { Script(resource, ask: $0, hasLongSilence: true).faults })
         #expect(kinds.count > 10)
     }
+
+    /// What is wrong with an answer from the cache for which the origin has said this to that request.
+    private func reuse(
+        _ said: String, to asked: String = "", status: Int = 200, cacheStatus: String = "larder; hit",
+        userAgent: String? = nil
+    ) throws -> String? {
+        var reply = Reply()
+        reply.status = status
+        for line in said.split(separator: "|") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            reply.set(String(parts[0]), trimmed(parts[1]))
+        }
+        let world = World(seed: 1, resourceCount: 4, patience: 1, hasLongSilence: false)
+        let number = world.state(Statement(reply, to: try Head(Array("GET / HTTP/1.1\r\n\(asked)\r\n".utf8)[...])))
+        var answer = Answer()
+        answer.head = try Head(
+            Array("HTTP/1.1 200 OK\r\nCache-Status: \(cacheStatus)\r\nX-Answer: \(number)\r\n\r\n".utf8)[...])
+        var question = Question(resource: Self.resource)
+        question.userAgent = userAgent
+        return faultOfReuse(answer, question, in: world)
+    }
+
+    @Test func `what the cache gives away must be meant for the client`() throws {
+        #expect(try reuse("Cache-Control: max-age=60") == nil)
+        for said in ["private", "private, max-age=60", "no-store", "no-cache"] {
+            #expect(try reuse("Cache-Control: \(said)") != nil, "\(said)")
+            #expect(
+                try reuse("Cache-Control: \(said)", cacheStatus: "larder; fwd=uri-miss; collapsed") != nil, "\(said)")
+            #expect(
+                try reuse("Cache-Control: \(said)", cacheStatus: "larder; fwd=stale; fwd-status=304") == nil, "\(said)")
+        }
+        #expect(try reuse("Cache-Control: private", to: "X-Serial: 0\r\n", cacheStatus: "larder; collapsed") == nil)
+        #expect(try reuse("Cache-Control: private", status: 304) != nil)
+        #expect(try reuse("Vary: *") != nil)
+        #expect(try reuse("Vary: User-Agent", to: "User-Agent: soak/1\r\n", userAgent: "soak/1") == nil)
+        #expect(try reuse("Vary: User-Agent", to: "User-Agent: soak/1\r\n", userAgent: "soak/2") != nil)
+        #expect(try reuse("Vary: User-Agent", to: "User-Agent: soak/1\r\n") != nil)
+        #expect(try reuse("Vary: User-Agent", userAgent: "soak/1") != nil)
+    }
+
+    @Test(arguments: [
+        "/closed/1", "//closed//1", "/./closed/1", "/a/../closed/1", "/%63losed/1", "/a%2f..%2Fclosed/1",
+        "/%2563losed/1", "/closed;x/1", "/a/..;/closed/1",
+        "/closed\\1",
+    ]) func `a server may take the target for what is closed`(_ target: String) throws {
+        #expect(Gate.readings(target).contains { $0.first == "closed" })
+        let head = try Head(Array("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1:1\r\nX-Gate: ann\r\n\r\n".utf8)[...])
+        #expect(throws: Violation.self) { try Origin.gateAnswer(to: head, port: 1) }
+    }
+
+    @Test func `a page of another user is found out, and a refusal of one's own`() throws {
+        var dice = Dice(9)
+        for _ in 0..<300 {
+            let attempt = Attempt(&dice)
+            var answer = Answer()
+            answer.status = 200
+            answer.body = Array(Gate.page(attempt.owner ?? "ann", attempt.room).utf8)
+            #expect((attempt.fault(in: answer) == nil) == (attempt.owner != nil && attempt.owner == attempt.user))
+            answer.status = 403
+            #expect(attempt.fault(in: answer) == nil || attempt.isPlain && attempt.owner == attempt.user)
+            answer.status = 407
+            #expect((attempt.fault(in: answer) == nil) == (attempt.user == nil))
+        }
+    }
 }

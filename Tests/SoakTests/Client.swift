@@ -46,7 +46,7 @@ struct Client {
         dice = Dice(world.seed, 0xC11E, UInt64(number))
     }
 
-    private enum Manner { case plain, pipelined, halfClosing, leaving, slow, tunnelled }
+    private enum Manner { case plain, pipelined, halfClosing, leaving, slow, tunnelled, walking }
 
     mutating func run() {
         while let number = serial.take() {
@@ -58,6 +58,7 @@ struct Client {
             case .leaving: leave(number, question())
             case .slow: readSlowly(number, question())
             case .tunnelled: tunnel(number)
+            case .walking: walk(number)
             }
         }
         hangUp()
@@ -69,7 +70,8 @@ struct Client {
         case 9...13: .halfClosing
         case 14...20: .leaving
         case 21...26: .slow
-        case 27, 28: .tunnelled
+        case 27...29: .tunnelled
+        case 30...33: .walking
         default: .plain
         }
     }
@@ -85,6 +87,11 @@ struct Client {
     private mutating func question() -> Question {
         var question = Question(resource: pickResource())
         question.nonce = dice.next() % 1_000_000
+        question.cookie = dice.next() % UInt64(Resource.cookieCount)
+        question.userAgent = dice.pick([nil, "soak/1", "soak/2"])
+        question.serial = dice.next()
+        if dice.oneIn(6) { question.name = dice.pick(Question.names) }
+        if dice.oneIn(20) { question.spelling = dice.pick([.encoded, .beyondASCII]) }
         if dice.oneIn(2) { question.language = dice.pick([.en, .de]) }
         question.acceptEncoding = dice.pick([
             nil, nil, "gzip", "gzip, deflate, br", "identity", "gzip;q=0", "*", "br;q=1, gzip;q=0.8",
@@ -108,6 +115,7 @@ struct Client {
         if dice.oneIn(12) {
             question.cacheControl = dice.pick([
                 "no-cache", "max-age=0", "no-store", "only-if-cached", "max-stale", "min-fresh=5",
+                "\(dice.pick(["max-age", "max-stale", "min-fresh", "stale-if-error"]))=\(dice.pick(Answering.extremeNumbers))",
             ])
         }
         return question
@@ -133,7 +141,8 @@ struct Client {
             var dice = self.dice
             defer { self.dice = dice }
             let first = dice.below(length)
-            switch dice.below(6) {
+            switch dice.below(7) {
+            case 6: return dice.pick([.from(.max), .last(.max), .span(0, .max), .span(first, 1 << 53), .from(1 << 53)])
             case 0: return .from(first)
             case 1: return .last(1 + dice.below(length))
             case 2: return .span(0, dice.below(length))
@@ -291,6 +300,8 @@ struct Client {
             $0.interims += answer.interims.count
             if answer.isHit { $0.hits += 1 }
             if answer.isOwn { $0.refused += 1 }
+            if question.name != nil { $0.named += 1 }
+            if question.resource.isByCookie, answer.status == 200 { $0.owned += 1 }
             if answer.status == 206 { $0.parts += 1 }
             if answer.status == 304 { $0.notModified += 1 }
         }
@@ -379,9 +390,12 @@ struct Client {
         guard connect(), let socket else { return }
         var question = Question(resource: pickResource())
         question.nonce = dice.next() % 1_000_000
+        question.cookie = dice.next() % UInt64(Resource.cookieCount)
         question.isDirect = true
         question.closes = dice.oneIn(2)
-        let authority = "127.0.0.1:\(originPorts[question.resource.origin])"
+        question.isReset = dice.oneIn(4)
+        let name = dice.oneIn(4) ? dice.pick(Question.names) : "127.0.0.1"
+        let authority = "\(name):\(originPorts[question.resource.origin])"
         world.count {
             $0.requests += 1
             $0.tunnels += 1
@@ -394,9 +408,68 @@ struct Client {
             }
         } catch { return report(number, question, "no tunnel: \(error)") }
         socket.send(question.head(ports: originPorts))
+        if question.isReset || dice.oneIn(4) { return leaveTunnel(number, question, since: start) }
         guard take(number, question, since: start) else { return hangUp() }
         socket.finishWriting()
         expectEnd(number, question, since: start)
         hangUp()
+    }
+
+    /// One end of the tunnel resets it in the middle of the answer. What comes before is right.
+    private mutating func leaveTunnel(_ number: Int, _ question: Question, since start: ContinuousClock.Instant) {
+        defer { hangUp() }
+        guard question.isReset else {
+            var some: [UInt8] = []
+            if dice.oneIn(2) { _ = socket?.receive(into: &some, 1 + dice.below(20_000)) }
+            socket?.reset()
+            return
+        }
+        do throws(Interruption) {
+            _ = try reader?.answer(to: question)
+            report(number, question, "a whole answer of an origin that resets the tunnel")
+        } catch {
+            switch error {
+            case .silent: report(number, question, "the tunnel stays open behind the reset of the origin")
+            case .violation(let text): report(number, question, text)
+            case .brokenOff(let part, _):
+                if let part, part.head != nil, let fault = faultFound(in: part, to: question, in: world, since: start) {
+                    report(number, question, part, fault)
+                }
+            }
+        }
+    }
+
+    // MARK: rules
+
+    /// One user after the other asks for what is theirs and what is not, in many spellings, on one connection.
+    private mutating func walk(_ number: Int) {
+        for _ in 0...2 + dice.below(6) {
+            guard connect(), let socket else { return }
+            let attempt = Attempt(&dice)
+            world.count { $0.requests += 1 }
+            socket.send(attempt.head(port: originPorts[dice.below(originPorts.count)]))
+            var question = Question(resource: world.resource(0))
+            question.method = "GET"
+            do throws(Interruption) {
+                guard let answer = try reader?.answer(to: question) else { return }
+                if let fault = attempt.fault(in: answer) {
+                    world.wrong(
+                        nil, kind: fault, "request \(number), \(attempt): \(fault)\n\(dump(answer.body.prefix(200)))")
+                }
+                world.count {
+                    switch answer.status {
+                    case 200: $0.admitted += 1
+                    case 407: $0.challenged += 1
+                    default: $0.denied += 1
+                    }
+                }
+                servedOnConnection += 1
+                previous = "\(attempt) → \(answer.status)"
+                if answer.closes { return hangUp() }
+            } catch {
+                world.wrong(nil, kind: "\(error)", "request \(number), \(attempt): \(error), before it \(previous)")
+                return hangUp()
+            }
+        }
     }
 }

@@ -132,14 +132,28 @@ struct Resource: Hashable, Sendable {
 
     /// There is one in each language.
     var isVaried: Bool { trait(4) % 6 == 0 }
-    /// Made for one client each time: the content follows from a field of the request. Never to be stored.
-    var isPersonal: Bool { trait(5) % 12 == 0 }
+    /// Made for one client each time: the content follows from a field of the request, and nobody else may ever get it.
+    var isPersonal: Bool { trait(5) % 10 == 0 }
+    /// Whose page it is says a cookie, of which there are a few, so that each comes again. Otherwise a number says it that is another one each time.
+    var isByCookie: Bool { isPersonal && trait(11) % 3 != 0 }
+    static let cookieCount = 4
     /// A large one has a file of its own on the disk.
     var isLarge: Bool { trait(6) % 16 == 0 }
 
     /// What the origin says about storing it.
     var cacheControl: String? {
-        if isPersonal { return ["no-store", "private, max-age=60"][Int(trait(7) % 2)] }
+        if isPersonal {
+            // A page by cookie may be stored where nobody gets it unasked. The policies of two folders give away what is stale.
+            // A date does not tell the page of one cookie from that of another.
+            let isAsked = isByCookie && folder != .first && folder != .b && (validator == .tag || validator == .weakTag)
+            var choice: [String?] = ["no-store", "private, max-age=60"]
+            if isByCookie { choice += ["private", "no-cache, private"] }
+            if isAsked { choice += ["no-cache", "max-age=0", "public, no-cache"] }
+            // Without Last-Modified no lifetime can be guessed.
+            if isAsked { choice += [nil, nil] }
+            if isAsked, variesByCookie { choice = ["public, max-age=60", "max-age=1", "no-cache", nil] }
+            return choice[Int(trait(7) % UInt64(choice.count))]
+        }
         return switch trait(8) % 8 {
         case 0: "no-cache"
         case 1: "max-age=0"
@@ -150,6 +164,9 @@ struct Resource: Hashable, Sendable {
         default: "public, max-age=60"
         }
     }
+
+    /// `Vary` says that the cookie selects the page.
+    var variesByCookie: Bool { isByCookie && trait(12) % 2 == 0 }
 
     var mediaType: String { ["text/plain", "text/css", "application/octet-stream"][Int(trait(9) % 3)] }
 

@@ -4,7 +4,8 @@ enum Fault: String, CaseIterable, Sendable {
     case chunked, untilClose, http10, trailers
     case interims, pause, drip
     case closeAnnounced, lateClose
-    case noStore, shortLife, oldAge, oddDate
+    case noStore, shortLife, extremeLife, oldAge, oddDate
+    case otherVary, notModifiedChanges
     // Where the proxy follows redirects, the client sees none.
     case detour
 
@@ -31,7 +32,7 @@ enum Fault: String, CaseIterable, Sendable {
     var isLegal: Bool {
         switch self {
         case .chunked, .untilClose, .http10, .trailers, .interims, .pause, .drip, .closeAnnounced, .lateClose, .noStore,
-            .shortLife, .oldAge, .oddDate, .detour:
+            .shortLife, .extremeLife, .oldAge, .oddDate, .otherVary, .notModifiedChanges, .detour:
             true
         case .cut, .reset, .silence, .lengthTooShort, .lengthTooLong, .badChunk, .malformedHead, .bytesBehind,
             .bodyWhereNone, .switchUnasked, .answersEarly, .wholeForRange, .otherRange, .otherTotal, .partTooShort,

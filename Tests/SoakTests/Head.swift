@@ -158,7 +158,7 @@ enum RangeWish: Equatable, Sendable, CustomStringConvertible {
     /// Returns nil if no byte of a body of that length is meant.
     func resolved(_ length: Int) -> Range<Int>? {
         switch self {
-        case .span(let first, let last): first < length ? first..<min(last + 1, length) : nil
+        case .span(let first, let last): first < length ? first..<(min(last, length - 1) + 1) : nil
         case .from(let first): first < length ? first..<length : nil
         case .last(let count): count > 0 && length > 0 ? max(0, length - count)..<length : nil
         }

@@ -9,6 +9,7 @@ func faultFound(in answer: Answer, to question: Question, in world: World, since
     if !question.isDirect {
         let missing = mannersMissing(in: answer, to: question)
         guard missing.isEmpty else { return missing.joined(separator: "; ") }
+        if let fault = faultOfReuse(answer, question, in: world) { return fault }
     }
     return judge.faultOfStatus()
 }
@@ -81,7 +82,7 @@ private struct Judge {
         }
         let language = resource.isVaried ? question.language ?? .en : .en
         let kinds: [Form.Kind] =
-            if resource.isPersonal { [.personal(question.nonce)] } else if isGzip { [.gzip, .falseGzip] } else {
+            if resource.isPersonal { [.personal(question.owner)] } else if isGzip { [.gzip, .falseGzip] } else {
                 [.plain]
             }
         return (1...world.version(resource)).reversed().flatMap { version in
@@ -157,7 +158,10 @@ private struct Judge {
     private func decodedForm(of bytes: [UInt8]) -> Form? {
         guard answer.status == 200 else { return form(of: bytes[...], at: 0, among: candidates) }
         let language = resource.isVaried ? question.language ?? .en : .en
-        let forms = (1...world.version(resource)).map { Form(resource: resource, version: $0, language: language) }
+        let kind: Form.Kind = resource.isPersonal ? .personal(question.owner) : .plain
+        let forms = (1...world.version(resource)).map {
+            Form(resource: resource, version: $0, language: language, kind: kind)
+        }
         return form(of: bytes[...], at: 0, among: forms.reversed())
     }
 
@@ -190,6 +194,8 @@ private struct Judge {
             // What the origin did not label no client can take for anything.
             return claims.hasOddRanges ? nil : "206 with Content-Range: \(head["content-range"] ?? "none")"
         }
+        // Nobody counts with such lengths: Larder passes on what it cannot place.
+        guard part.total ?? 0 < 1 << 53 else { return nil }
         if answer.isComplete, answer.body.count != range.count {
             return "\(answer.body.count) bytes, labelled \(text)"
         }

@@ -25,7 +25,10 @@ func mannersMissing(in answer: Answer, to question: Question) -> [String] {
     if head["date"].map({ isFixdate($0) || Answering.oddDates.contains($0) }) != true {
         missing.append("Date: \(head["date"] ?? "none")")
     }
-    if let age = head["age"], decimal(age) == nil { missing.append("Age: \(age)") }
+    // A number that no program counts with is one all the same, and passed on (RFC 9111 §1.2.2).
+    if let age = head["age"], age.isEmpty || !age.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+        missing.append("Age: \(age)")
+    }
     if answer.isHit, head["age"] == nil { missing.append("a hit without Age (RFC 9111 §5.1)") }
     let isForwarded = answer.isHit || answer["cache-status"]?.contains("fwd=") == true
     if isForwarded, !head.members("via").contains(where: { $0.hasPrefix("1.") && $0.contains("larder") }) {

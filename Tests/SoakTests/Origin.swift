@@ -103,6 +103,10 @@ private struct OriginConnection {
 
     /// - Returns: false if the connection is at its end.
     private mutating func answer(_ head: Head) throws(Violation) -> Bool {
+        if let rest = try Origin.gateAnswer(to: head, port: port) {
+            world.count { $0.originRequests += 1 }
+            return socket.send(rest)
+        }
         let (resource, detours) = try target(of: head)
         try check(head, resource)
         let isDirect = head["x-direct"] != nil
@@ -128,15 +132,21 @@ private struct OriginConnection {
         }
         var answering = Answering(
             world, resource, head, script, detours: detours, origins: isDirect ? [] : ports.map { "127.0.0.1:\($0)" })
-        let reply = answering.reply()
+        var reply = answering.reply()
+        if !isDirect { reply.set("X-Answer", "\(world.state(Statement(reply, to: head)))") }
         script = answering.script
         var wire = Wire(reply, &script)
         if isEarly { wire.end = .close }
+        if head["x-direct"] == "reset" {
+            wire.cut = wire.bytes.count / 2
+            wire.end = .reset
+        }
         if let length = wire.lengthAsSeen { world.claim(resource) { $0.lengths.insert(length) } }
         if reply.status == 206, head["range"] != nil, head["if-range"] != nil { world.count { $0.resumptions += 1 } }
         world.note(
             resource,
             "  ← #\(number) \(reply.status) \(answering.form)"
+                + "\(reply["X-Answer"].map { " answer \($0)" } ?? "") says \(reply["Cache-Control"] ?? "nothing")"
                 + "\(reply["ETag"].map { " tag \($0)" } ?? "")\(reply["Content-Range"].map { " \($0)" } ?? "")"
                 + " \(reply.framing)\(reply.announcedLength.map { " said to be \($0)" } ?? "") body \(reply.body.count),"
                 + " wire \(wire.bytes.count) from \(wire.bodyStart)\(wire.cut.map { " cut at \($0)" } ?? "") then \(wire.end)"
@@ -202,10 +212,15 @@ private struct OriginConnection {
             throw Violation("no X-Number")
         }
         let resource = world.resource(stated)
+        guard parts[1].utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw Violation("target \(parts[1])") }
+        // As it was typed, in UTF-8.
+        let typed = "?soak=%C3%BC"
+        let path = percentDecoded(
+            parts[1].hasSuffix(typed) ? String(parts[1].dropLast(typed.utf8.count)) : String(parts[1]))
         for detours in 1...Resource.detoursMax where resource.isFollowed {
-            if parts[1] == resource.detour(detours) { return (resource, detours) }
+            if path == resource.detour(detours) { return (resource, detours) }
         }
-        guard resource.origin == origin, parts[1] == resource.path || parts[0] == "OPTIONS" && parts[1] == "*" else {
+        guard resource.origin == origin, path == resource.path || parts[0] == "OPTIONS" && path == "*" else {
             throw Violation(
                 "\(parts[1]) at origin \(origin), but the client wants \(resource.path) of \(resource.origin)")
         }
@@ -214,7 +229,11 @@ private struct OriginConnection {
 
     /// What a proxy may send (RFC 9110 §7.6, RFC 9112 §3.2).
     private func check(_ head: Head, _ resource: Resource) throws(Violation) {
-        guard head.all("host") == ["127.0.0.1:\(port)"] else { throw Violation("Host: \(head.all("host"))") }
+        // Where a redirect leads, the address is named again.
+        let hosts = ["127.0.0.1", head["x-name"]].compactMap(\.self).suffix(resource.isFollowed ? 2 : 1)
+        guard hosts.contains(where: { head.all("host") == ["\($0):\(port)"] }) else {
+            throw Violation("Host: \(head.all("host"))")
+        }
         guard head["x-direct"] == nil else { return }
         for name in ["proxy-connection", "proxy-authorization", "keep-alive", "x-hop", "upgrade", "larder-policy"] {
             guard head[name] == nil else { throw Violation("\(name) is for the proxy alone") }

@@ -36,6 +36,12 @@ struct Answering {
 
     /// No dates, but sent as such.
     static let oddDates = ["yesterday", "0"]
+    /// At the bounds of what programs count with, and beyond.
+    static let extremeNumbers = [
+        "2147483647", "4294967296", "9007199254740991", "9223372036854775807", "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616", "99999999999999999999999999",
+    ]
 
     init(
         _ world: World, _ resource: Resource, _ request: Head, _ script: Script, detours: Int = 0,
@@ -52,7 +58,8 @@ struct Answering {
         var form = Form(resource: resource, version: world.version(resource))
         if resource.isVaried, request["accept-language"]?.hasPrefix("de") == true { form.language = .de }
         if resource.isPersonal {
-            form.kind = .personal(request["x-nonce"].flatMap { UInt64($0) } ?? 0)
+            let cookie = request["cookie"].flatMap { $0.hasPrefix("id=") ? UInt64($0.dropFirst(3)) : nil }
+            form.kind = .personal((resource.isByCookie ? cookie : request["x-nonce"].flatMap { UInt64($0) }) ?? .max)
         } else if resource.coding == .gzip || resource.coding == .negotiated && isGzipWanted {
             form.kind = script.has(.gzipThatIsNone) ? .falseGzip : .gzip
         }
@@ -130,6 +137,7 @@ struct Answering {
         var vary: [String] = []
         if resource.coding == .negotiated { vary.append("Accept-Encoding") }
         if resource.isVaried { vary.append("Accept-Language") }
+        if resource.variesByCookie { vary.append("Cookie") }
         if !vary.isEmpty { reply.set("Vary", vary.joined(separator: ", ")) }
         return reply
     }
@@ -213,7 +221,15 @@ struct Answering {
             case .noStore: reply.set("Cache-Control", "no-store")
             case .shortLife where !resource.isPersonal:
                 reply.set("Cache-Control", script.dice.pick(["max-age=0", "max-age=1", "no-cache", "s-maxage=0"]))
-            case .oldAge: reply.set("Age", script.dice.pick(["7200", "1", "86400", "2147483648"]))
+            case .oldAge:
+                reply.set("Age", script.dice.pick(["7200", "1", "86400", "2147483648"] + Self.extremeNumbers))
+            case .extremeLife where !resource.isPersonal:
+                let number = script.dice.pick(Self.extremeNumbers)
+                reply.set(
+                    "Cache-Control",
+                    script.dice.pick(["max-age", "s-maxage", "stale-if-error"].map { "\($0)=\(number)" }))
+            case .otherVary: varyByMore(&reply)
+            case .notModifiedChanges: changeByValidation(&reply)
             case .oddDate:
                 let now = time(nil)
                 let date = script.dice.pick([nil, httpDate(now + 86_400), httpDate(now - 86_400)] + Self.oddDates)
@@ -244,12 +260,34 @@ struct Answering {
         }
     }
 
+    /// The origin names more of what selects its answers than before, or less: never less than what does.
+    private mutating func varyByMore(_ reply: inout Reply) {
+        let more = script.dice.pick([
+            "User-Agent", "X-Nothing", "accept-language", "Cookie", "*", "User-Agent, accept-encoding",
+        ])
+        reply.set("Vary", [reply["Vary"], more].compactMap(\.self).joined(separator: ", "))
+    }
+
+    /// With the 304 the stored response becomes another one: for one user alone, selected by more, or with a strong tag in place of a weak one.
+    private mutating func changeByValidation(_ reply: inout Reply) {
+        guard reply.status == 304 else { return }
+        switch script.dice.below(5) {
+        case 0: reply.set("Cache-Control", "private, max-age=60")
+        case 1: reply.set("Cache-Control", "no-store")
+        case 2 where !resource.isPersonal: reply.set("Cache-Control", "max-age=60")
+        case 3: reply.set("ETag", reply["ETag"].map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : "W/\($0)" })
+        default: varyByMore(&reply)
+        }
+    }
+
     /// The answer is elsewhere: at this origin, or at the other one. The rest of a body that a client has in part is not: its origin would have
     /// changed its mind in the middle of an answer.
     private mutating func detour(_ reply: inout Reply) {
         let isForAnotherMethod = Question.overrides.contains { request[$0.lowercased()] != nil }
         guard resource.isFollowed, detours < Resource.detoursMax, method == "GET" || method == "HEAD",
-            !isForAnotherMethod, !origins.isEmpty, request["if-range"] == nil
+            !isForAnotherMethod, !origins.isEmpty, request["if-range"] == nil,
+            // Its cookie does not go to another origin.
+            !resource.isByCookie
         else { return }
         replace(&reply, by: script.dice.pick([301, 302, 303, 307, 308]))
         let target = resource.detour(detours + 1)
@@ -268,7 +306,9 @@ struct Answering {
     private mutating func notModified(_ reply: inout Reply, _ fault: Fault) {
         guard request["if-none-match"] != nil || request["if-modified-since"] != nil else { return }
         // Without any validator nothing would tell that another variant is meant.
-        if fault == .notModifiedWithoutTag, resource.isVaried || resource.coding == .negotiated { return }
+        if fault == .notModifiedWithoutTag, resource.isVaried || resource.coding == .negotiated || resource.isPersonal {
+            return
+        }
         reply = describedReply()
         reply.status = 304
         reply.isBodiless = true
@@ -299,7 +339,10 @@ struct Answering {
             let first = script.dice.below(total)
             partition(&reply, first..<first + 1 + script.dice.below(total - first), whole: whole)
         case .otherTotal:
-            let wrong = max(range.upperBound, total + script.dice.pick([-1, 1, 4096]))
+            let wrong =
+                script.dice.oneIn(5)
+                ? script.dice.pick([1 << 31, 1 << 53 - 1, Int.max])
+                : max(range.upperBound, total + script.dice.pick([-1, 1, 4096]))
             world.claim(resource) {
                 $0.lengths.insert(wrong)
                 $0.totals.insert(wrong)
@@ -338,7 +381,9 @@ struct Answering {
             world.claim(resource) { $0.lengths.insert(length) }
         } else if script.has(.lengthTooLong) {
             reply.framing = .length
-            let length = reply.body.count + 1 + script.dice.below(5000)
+            let length =
+                script.dice.oneIn(5)
+                ? script.dice.pick([1 << 32, 1 << 53 - 1, Int.max]) : reply.body.count + 1 + script.dice.below(5000)
             reply.announcedLength = length
             world.claim(resource) { $0.totals.insert(length) }
         }

@@ -90,7 +90,7 @@ struct Soak: Sendable {
     private var credentials: String {
         let paths = Resource.guarded.map { "/\($0.rawValue)/*" }.joined(separator: ", ")
         return """
-            [ { name: soak, scheme: [ digest, basic ], match: { host: 127.0.0.1, path: [ \(paths) ] }, plain_http: yes,
+            [ { name: soak, scheme: [ digest, basic ], match: { host: [ 127.0.0.1, \(Question.originName) ], path: [ \(paths) ] }, plain_http: yes,
                 user: \(Guards.user), password: \(Guards.password) } ]
             """
     }

@@ -32,7 +32,9 @@ struct SoakTests {
             ("304", tally.notModified), ("interim responses", tally.interims), ("broken off", tally.brokenOff),
             ("refused", tally.refused), ("tunnels", tally.tunnels), ("clients that left", tally.left),
             ("resumptions", tally.resumptions), ("redirects that were followed", tally.detours),
-            ("log-ins", result.challenges),
+            ("log-ins", result.challenges), ("answers whose reuse was judged", tally.vouched),
+            ("pages of one cookie", tally.owned), ("origins by a name", tally.named), ("admissions", tally.admitted),
+            ("denials", tally.denied), ("questions for a user", tally.challenged),
         ] {
             #expect(count > 0, "\(what) never happened")
         }

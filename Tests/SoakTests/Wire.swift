@@ -152,7 +152,7 @@ struct Wire {
         guard !data.isEmpty else { return }
         joint()
         var size = String(data.count, radix: 16, uppercase: dice.oneIn(2))
-        if dice.oneIn(5) { size = "00" + size }
+        if dice.oneIn(5) { size = String(repeating: "0", count: dice.pick([2, 16 - size.utf8.count])) + size }
         if dice.oneIn(6) { size += dice.pick([";name", ";a=b;c=\"d;e\"", ";x=1"]) }
         add("\(size)\r\n")
         joint()
@@ -164,7 +164,13 @@ struct Wire {
     private mutating func addBadChunk(_ data: ArraySlice<UInt8>, _ dice: inout Dice) {
         joint()
         let size = String(data.count, radix: 16)
-        switch dice.below(7) {
+        switch dice.below(8) {
+        case 7:
+            add(
+                dice.pick([
+                    "7fffffffffffffff", "ffffffffffffffff", "8000000000000000",
+                    "1\(String(repeating: "0", count: 16 - size.utf8.count))\(size)",
+                ]) + "\r\n")
         case 0: add("zz\r\n")
         case 1: add("-\(size)\r\n")
         case 2: add("0x\(size)\r\n")

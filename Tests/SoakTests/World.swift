@@ -25,6 +25,8 @@ final class World: Sendable {
         var wrongKinds: [String: Int] = [:]
         var slowest: (time: Duration, what: String) = (.zero, "")
         var seen: [Int: Seen] = [:]
+        var statements: [Int: Statement] = [:]
+        var lastStatement = 0
     }
 
     /// What a client was given last, to make conditions of.
@@ -65,6 +67,16 @@ final class World: Sendable {
         /// Answers to which redirects led.
         var detours = 0
         var wrong = 0
+        /// Answers from the cache whose origin's words were looked up.
+        var vouched = 0
+        /// Pages that belong to one cookie.
+        var owned = 0
+        /// Origins that were asked by a name in some spelling.
+        var named = 0
+        /// Requests of users for what is theirs, what is another's, and what is nobody's.
+        var admitted = 0
+        var denied = 0
+        var challenged = 0
     }
 
     init(seed: UInt64, resourceCount: Int, patience: Int, hasLongSilence: Bool) {
@@ -134,6 +146,20 @@ final class World: Sendable {
         guard let faultAt = claims(resource).faultAt else { return false }
         return faultAt > start - .seconds(60)
     }
+
+    /// An origin has answered.
+    /// - Returns: the number of the answer.
+    func state(_ statement: Statement) -> Int {
+        state.withLock {
+            $0.lastStatement += 1
+            $0.statements[$0.lastStatement] = statement
+            // An hour's worth: a soak is bounded.
+            $0.statements[$0.lastStatement - 1_000_000] = nil
+            return $0.lastStatement
+        }
+    }
+
+    func statement(_ number: Int) -> Statement? { state.withLock { $0.statements[number] } }
 
     // MARK: journals
 

@@ -17,6 +17,7 @@ final class Larder {
     ///   - credentials: the `credentials:` section.
     init(cache: String, origins: String, credentials: String, timeouts: String) throws {
         directory = try makeTemporaryDirectory("larder-soak")
+        try Gate.htpasswd.write(toFile: "\(directory)/users.htpasswd", atomically: true, encoding: .utf8)
         let configuration = """
             listen: [ { address: 127.0.0.1:0 } ]
             workers: 2
@@ -25,9 +26,8 @@ final class Larder {
             timeouts: \(timeouts)
             origins: \(origins)
             credentials: \(credentials)
-            access:
-              rules:
-                - allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ] }
+            dns: { hosts: { \(Question.originName): 127.0.0.1 } }
+            \(Gate.access(usersFile: "\(directory)/users.htpasswd"))
             cache:
             \(cache.replacingOccurrences(of: "DIRECTORY", with: directory))
 

@@ -47,6 +47,7 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
     unsafe fuzz(count, arguments) { start, count in
         let bytes = unsafe input(start, count)
         let whole = outcome(bytes, pieces: [bytes.count])
+        precondition(whole.body.count <= bytes.count && whole.end ?? 0 <= bytes.count, "more than there is")
         precondition(whole == outcome(bytes, pieces: splits(bytes)), "the split shows")
         precondition(whole == outcome(bytes, pieces: Array(0...bytes.count)), "byte by byte differs")
         return 0

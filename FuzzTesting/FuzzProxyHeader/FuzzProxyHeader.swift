@@ -11,6 +11,10 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         if case .complete(let header) = whole {
             precondition(header.byteCount <= bytes.count && header.byteCount <= ProxyHeader.bytesMax)
             precondition(ProxyHeader.read(Array(bytes[..<header.byteCount]).span) == whole, "what follows shows")
+            // A line is ASCII: what looks like a digit and is none is malformed.
+            if bytes.starts(with: "PROXY TCP".utf8) {
+                precondition(bytes[..<header.byteCount].allSatisfy { $0 < 0x80 }, "a line with other bytes than ASCII")
+            }
         }
         for length in 0..<min(bytes.count, ProxyHeader.bytesMax) {
             switch ProxyHeader.read(Array(bytes[..<length]).span) {

@@ -101,6 +101,10 @@ private func check(_ head: RequestHead, _ bytes: [UInt8]) {
     case .absolute,
         .origin where !head.target.hostRange.isEmpty:
         precondition(TargetURI(uri)?.normalised == uri, "normalising twice differs")
+        precondition(uri.allSatisfy(isVchar), "a key is a URI")
+        if let host = TargetURI(uri)?.host {
+            precondition(!host.isEmpty && host == host.lowercased() && !host.hasSuffix("."), "a host has one form")
+        }
     case .origin, .authority, .asterisk: break
     }
     do throws(FramingError) {

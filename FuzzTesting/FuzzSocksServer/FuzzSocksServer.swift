@@ -8,8 +8,11 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
     unsafe fuzz(count, arguments) { start, count in
         let bytes = unsafe input(start, count)
         for password in SocksServerDialogue.Password.allCases {
-            precondition(
-                play([bytes], password) == play(bytes.map { [$0] }, password), "the split shows")
+            let steps = play([bytes], password)
+            precondition(steps == play(bytes.map { [$0] }, password), "the split shows")
+            guard case .connect(.name(let name, let port))? = steps.last else { continue }
+            let request = [UInt8(name.count)] + name + [UInt8(port >> 8), UInt8(port & 0xFF)]
+            precondition(contains(bytes, request), "a name that the client has not sent")
         }
         return 0
     }
@@ -32,4 +35,8 @@ private func play(_ pieces: [[UInt8]], _ password: SocksServerDialogue.Password)
         }
     }
     return steps
+}
+
+private func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
+    bytes.indices.contains { bytes[$0...].starts(with: part) }
 }

@@ -483,7 +483,8 @@ struct AccessLogLineTests {
     ])
     func `a program reads the user's name as it is`(_ user: String) throws {
         let none: [UInt8] = []
-        var (line, bytes) = (AccessLogLine(idPrefix: Array("6-0-".utf8)), [UInt8]())
+        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var bytes: [UInt8] = []
         var facts = AccessLogLine.Facts()
         facts.user = user
         line.append(facts, method: none.span, origin: none.span, target: none.span, to: &bytes)

@@ -20,16 +20,14 @@ package func correctedInitialAge(
 /// The age of a response now, rounded down to what `Age` says. It never becomes younger, even if the clock is set back.
 ///
 /// A response that arrived in the future arrived before the clock was set back, by nobody knows how much: it is older than any lifetime, so that it is
-/// validated. Within `clockTolerance` nothing was set back: the clocks of two threads differ by what one turn of a loop takes.
+/// validated. Within `WallTime.tolerance` nothing was set back.
 ///
 /// A lifetime is whole seconds, so it exceeds the exact age if and only if it exceeds the age rounded down.
 package func currentAge(correctedInitialAge: TimeSpan, responseTime: WallTime, now: WallTime) -> Seconds {
     let residentTime = now.span(since: responseTime)
-    if residentTime < clockTolerance { return max(.deltaMax, correctedInitialAge.seconds) }
+    if residentTime < .zero - TimeSpan(WallTime.tolerance) { return max(.deltaMax, correctedInitialAge.seconds) }
     return (correctedInitialAge + max(residentTime, .zero)).seconds
 }
-
-private let clockTolerance = TimeSpan(ticks: -5 * ticksPerSecond)
 
 /// The value of the `Age` field (§5.1). The first of several members or lines counts. A value that is not delta-seconds counts as zero.
 package func ageField(_ fields: Fields) -> Seconds {

@@ -1,3 +1,5 @@
+import Message
+
 /// So many bytes in a window of time, or in all. Windows begin at whole hours, days (at midnight) and weeks (on Monday) of UTC.
 package struct ByteBudget: Equatable, Sendable {
     package let bytes: UInt64
@@ -28,6 +30,27 @@ package struct ByteBudget: Equatable, Sendable {
             let since = now - origin
             let number = since >= 0 ? since / length : (since - length + 1) / length
             return origin + (number + 1) * length
+        }
+
+        /// What becomes of the window that a budget has begun.
+        package enum Turn: Equatable, Sendable {
+            case stays
+            /// The window is over. Nothing is used of the next one, which ends then.
+            case begins(end: Int64)
+            /// The clock was set back to before the window. What was used of it counts in the present window, which ends then: setting the clock
+            /// back neither gives a budget once more nor takes it away for longer than a window.
+            case recedes(end: Int64)
+        }
+
+        /// - Parameters:
+        ///   - end: when the window ends that has begun.
+        ///   - now: in seconds since 1970.
+        @inline(__always)
+        package func turn(from end: Int64, at now: Int64) -> Turn {
+            // A budget that was one in all, and now has windows, begins with a new one.
+            if now >= end || (end == ByteBudget.never) != (self == .total) { return .begins(end: self.end(of: now)) }
+            if self == .total || now >= end.saturatingSubtract(length + WallTime.tolerance.count) { return .stays }
+            return .recedes(end: self.end(of: now))
         }
     }
 

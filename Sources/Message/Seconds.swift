@@ -64,6 +64,11 @@ package struct WallTime: Sendable, Hashable, Comparable {
     /// The seconds since 1970 that a time can have. Differences of such numbers fit in 64 bits.
     package static let secondsBounds: ClosedRange<Int64> = -(1 << 53)...(1 << 53 - 1)
 
+    /// By how much a time may be later than now and still be one of the past: the clocks of two threads differ by what one turn of a loop takes. What is further in the
+    /// future is from before the clock was set back.
+    @inlinable
+    package static var tolerance: Seconds { Seconds(5) }
+
     /// Rounded down.
     @inlinable
     package var secondsSinceEpoch: Int64 { ticks >> ticksShift }

@@ -28,6 +28,34 @@ import Testing
         }
     }
 
+    @Test(arguments: rows)
+    func `a window from the future recedes to the present one`(_ window: ByteBudget.Window, _ left: Int64) throws {
+        let length = try #require(Self.lengths[window])
+        let end = window.end(of: Self.now)
+        #expect(window.turn(from: end, at: Self.now) == .stays && window.turn(from: end, at: end - 1) == .stays)
+        #expect(window.turn(from: end, at: end) == .begins(end: end + length))
+        #expect(window.turn(from: 0, at: Self.now) == .begins(end: end))
+        // Another thread may have read the clock a moment before the window began.
+        #expect(window.turn(from: end, at: end - length - 5) == .stays)
+        #expect(window.turn(from: end, at: end - length - 6) == .recedes(end: end - length))
+        // Set back by a day and by a year, and a window that ends when none does, because the rule had another one.
+        for time in [Self.now - 604_800, Self.now - 31_536_000, -1] {
+            #expect(window.turn(from: end, at: time) == .recedes(end: window.end(of: time)))
+        }
+        #expect(window.turn(from: .max - 1, at: Self.now) == .recedes(end: end))
+        #expect(window.turn(from: .min, at: Self.now) == .begins(end: end))
+    }
+
+    @Test func `a budget in all stays, whatever the clock shows`() {
+        for time: Int64 in [.min, 0, Self.now, .max - 1] {
+            #expect(ByteBudget.Window.total.turn(from: ByteBudget.never, at: time) == .stays)
+            // It had windows before, or was made with another configuration.
+            #expect(ByteBudget.Window.total.turn(from: 86_400, at: time) == .begins(end: ByteBudget.never))
+        }
+        let end = ByteBudget.Window.day.end(of: Self.now)
+        #expect(ByteBudget.Window.day.turn(from: ByteBudget.never, at: Self.now) == .begins(end: end))
+    }
+
     @Test func `a budget in all has one window that does not end`() throws {
         for time: Int64 in [.min, 0, Self.now] { #expect(ByteBudget.Window.total.end(of: time) == ByteBudget.never) }
         let uses = [BudgetUse(LimitBucket(rule: "job", .user("ann")), windowEnd: ByteBudget.never, spent: 9)]

@@ -1,5 +1,6 @@
 import Fleet
 package import Limiting
+import Message
 import Synchronization
 
 /// The state of one bucket, which all workers use at once. Taking a token is one exchange, and needs no lock.
@@ -156,12 +157,14 @@ package final class LimitAccount: Sendable {
     @inline(__always)
     private func turn(_ window: ByteBudget.Window, wall: Int64) {
         let end = windowEnd.load(ordering: .relaxed)
-        // A budget that was one in all, and now has windows, begins with a new one.
-        guard wall >= end || (end == ByteBudget.never) != (window == .total) else { return }
-        let next = window.end(of: wall)
-        if windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged {
+        switch window.turn(from: end, at: wall) {
+        case .stays: return
+        case .begins(let next):
+            guard windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed).exchanged else { return }
             spent.store(0, ordering: .relaxed)
             share?.beginWindow()
+        case .recedes(let next):
+            _ = windowEnd.compareExchange(expected: end, desired: next, ordering: .relaxed)
         }
     }
 
@@ -190,7 +193,7 @@ package final class LimitAccount: Sendable {
         let end = windowEnd.load(ordering: .relaxed)
         guard end != ByteBudget.never else { return nil }
         // A window that was restored may end at any time. 2³³ s are 272 years.
-        return UInt64(min(max(1, end - wall), 1 << 33)) * 1_000_000_000
+        return UInt64(min(max(1, end.saturatingSubtract(wall)), 1 << 33)) * 1_000_000_000
     }
 
     /// Nothing of the budget is used any more. What is under way goes on counting.
@@ -300,8 +303,12 @@ extension LimitAccount {
 
     /// Corrects what this node has used, and says what the others have. Does nothing if the window has ended, or is about to.
     func correct(forgets: UInt64, carries: UInt64, others: UInt64, of end: Int64, wall: Int64) {
-        guard windowEnd.load(ordering: .relaxed) == end, wall < end - 1, let share else { return }
-        if carries > 0 { spent.wrappingAdd(carries, ordering: .relaxed) }
+        guard windowEnd.load(ordering: .relaxed) == end, wall < end.saturatingSubtract(1), let share else { return }
+        if carries > 0 {
+            // No more than half of what it can count, as in `restore`.
+            let most: UInt64 = .max / 2
+            spent.wrappingAdd(min(carries, most - min(most, spent.load(ordering: .relaxed))), ordering: .relaxed)
+        }
         if forgets > 0 { spent.wrappingSubtract(min(forgets, spent.load(ordering: .relaxed)), ordering: .relaxed) }
         share.noteOthers(spent: others)
     }

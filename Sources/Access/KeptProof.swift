@@ -27,8 +27,7 @@ package struct KeptProof: Sendable {
         case credentials(Secret)
         /// Of Kerberos.
         case ticket(NegotiateSettings)
-        /// Until it expires, by the monotonic clock.
-        case certificate(ClientCertificate, end: Duration?)
+        case certificate(ClientCertificate, end: Expiry?)
         /// A program that has the proxy in its own process says who asks.
         case given
     }
@@ -68,8 +67,8 @@ package struct KeptProof: Sendable {
 
     /// Returns nil if nobody knows the owner of the certificate.
     ///
-    /// - Parameter end: when the certificate expires, by the monotonic clock. Nil: it does not.
-    package init?(_ certificate: ClientCertificate, until end: Duration?, _ settings: AuthenticationSettings) {
+    /// - Parameter end: when the certificate expires. Nil: it does not.
+    package init?(_ certificate: ClientCertificate, until end: Expiry?, _ settings: AuthenticationSettings) {
         guard let identity = KeptProof.identity(of: certificate, until: end, settings) else { return nil }
         means = .certificate(certificate, end: end)
         self.identity = identity
@@ -85,7 +84,7 @@ package struct KeptProof: Sendable {
     package mutating func renew(_ identity: Identity) { self.identity = identity.ofConnection }
 
     /// - Parameters:
-    ///   - hasChanged: whether settings or files may be others than at the last time.
+    ///   - hasChanged: whether settings or files may be others than at the last time, or the wall clock was set forward.
     ///   - now: the monotonic clock.
     package mutating func standing(
         _ settings: @autoclosure () -> AuthenticationSettings, _ material: @autoclosure () -> AuthenticationMaterial,
@@ -109,7 +108,7 @@ package struct KeptProof: Sendable {
         switch means {
         case .given: return identity
         case .certificate(let certificate, let end):
-            if let end, now >= end { return nil }
+            if let end, end.isOver(at: Moment(uptime: now, wallTime: wallTime)) { return nil }
             return KeptProof.identity(of: certificate, until: end, settings)
         case .password, .digest, .token, .credentials, .ticket: break
         }
@@ -138,10 +137,10 @@ package struct KeptProof: Sendable {
     }
 
     private static func identity(
-        of certificate: ClientCertificate, until end: Duration?, _ settings: AuthenticationSettings
+        of certificate: ClientCertificate, until end: Expiry?, _ settings: AuthenticationSettings
     ) -> Identity? {
         settings.certificates.identity(of: certificate).map {
-            Identity(name: $0.name, scheme: .certificate, groups: $0.groups, expiry: end, scope: .connection)
+            Identity(name: $0.name, scheme: .certificate, groups: $0.groups, expiry: end?.uptime, scope: .connection)
         }
     }
 }

@@ -35,7 +35,7 @@ package protocol AdministeredProxy: Sendable {
     func revokePlaceholders(_ which: String?, job: String?) -> [Placeholder]
     /// Those that hold, and those that have ended within the last day.
     func placeholders() -> [Placeholder]
-    var now: WallTime { get }
+    var now: Moment { get }
     /// Lists stored responses, one page at a time. Each call returns the next page, which can be empty, and nil at the end.
     ///
     /// Nothing is locked between two pages, so responses that are stored or removed meanwhile can be missing.

@@ -9,7 +9,11 @@ extension ActiveJob {
         json.member("scope", scope.text)
         json.member("allows", allows)
         json.key("ends")
-        if let endsAt { json.string(rfc3339(secondsSinceEpoch: endsAt.secondsSinceEpoch)) } else { json.null() }
+        if let endsAt {
+            json.string(rfc3339(secondsSinceEpoch: endsAt.wallTime.secondsSinceEpoch))
+        } else {
+            json.null()
+        }
     }
 }
 
@@ -25,7 +29,7 @@ extension Journal {
             json.member("allows", active.allows)
             json.key("ends")
             if let end = active.endsAt {
-                json.string(rfc3339(secondsSinceEpoch: end.secondsSinceEpoch))
+                json.string(rfc3339(secondsSinceEpoch: end.wallTime.secondsSinceEpoch))
             } else {
                 json.null()
             }

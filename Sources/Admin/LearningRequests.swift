@@ -60,8 +60,8 @@ struct LearningStart {
         lifetime = allowance
     }
 
-    func job(at now: WallTime) -> ActiveJob {
-        ActiveJob(job: job, scope: scope, allows: allows, endsAt: lifetime.map { now + $0 })
+    func job(at now: Moment) -> ActiveJob {
+        ActiveJob(job: job, scope: scope, allows: allows, endsAt: lifetime.map { Expiry(after: $0, from: now) })
     }
 }
 

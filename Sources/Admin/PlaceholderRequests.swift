@@ -83,7 +83,7 @@ func textMembers(_ body: [UInt8], among names: [String]) throws(SelectionError) 
 
 extension Placeholder {
     /// The body of `GET /credentials`.
-    static func json(_ placeholders: [Placeholder], now: WallTime) -> [UInt8] {
+    static func json(_ placeholders: [Placeholder], now: Moment) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {
             $0.key("placeholders")
@@ -93,13 +93,13 @@ extension Placeholder {
     }
 
     /// The body of `POST /credentials/issue`.
-    func issuedJSON(now: WallTime) -> [UInt8] {
+    func issuedJSON(now: Moment) -> [UInt8] {
         var writer = JSONWriter()
         write(to: &writer, now: now, showsText: true)
         return writer.bytes
     }
 
-    private func write(to json: inout JSONWriter, now: WallTime, showsText: Bool) {
+    private func write(to json: inout JSONWriter, now: Moment, showsText: Bool) {
         json.object {
             $0.member("id", id)
             $0.member("credential", credential)
@@ -109,7 +109,11 @@ extension Placeholder {
             $0.member("state", holds(at: now) ? "holds" : isRevoked ? "revoked" : "expired")
             $0.member("issued", rfc3339(secondsSinceEpoch: issuedAt.secondsSinceEpoch))
             $0.key("ends")
-            if let endsAt { $0.string(rfc3339(secondsSinceEpoch: endsAt.secondsSinceEpoch)) } else { $0.null() }
+            if let endsAt {
+                $0.string(rfc3339(secondsSinceEpoch: endsAt.wallTime.secondsSinceEpoch))
+            } else {
+                $0.null()
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ extension RunningProxy {
     }
 
     private func sinceIssued(_ entry: PurgeEntry) -> Seconds {
-        max(Seconds(now.secondsSinceEpoch - entry.issuedAt), .zero)
+        max(now.wallTime - WallTime(secondsSinceEpoch: entry.issuedAt), .zero)
     }
 
     private func matcher(of entry: PurgeEntry) -> PurgeMatcher? {
@@ -81,7 +81,7 @@ extension RunningProxy {
         let peerHits = min(peers?.hits ?? 0, forwarded)
         let elsewhere = counts[.hitsFromDisk] &+ counts[.hitsShared]
         var figures: [NodeFigure: UInt64] = [
-            .uptimeSeconds: UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch),
+            .uptimeSeconds: UInt64(clamping: proxy.uptime.components.seconds),
             .isDraining: proxy.isDraining ? 1 : 0,
             .staleMarks: fleet?.staleMarks.values.reduce(0, +) ?? 0,
             .requests: answered,

@@ -42,7 +42,7 @@ package final class RunningProxy: AdministeredProxy {
         var result = Statistics()
         result.version = version
         result.startedAt = proxy.startedAt.secondsSinceEpoch
-        result.uptimeSeconds = UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch)
+        result.uptimeSeconds = UInt64(clamping: proxy.uptime.components.seconds)
         result.isDraining = proxy.isDraining
         result.bandwidth = samples.withLock { $0.bandwidth }
         result.workers = proxy.counters.enumerated().map { Statistics.Worker(number: $0, counts: Counts($1)) }
@@ -54,7 +54,7 @@ package final class RunningProxy: AdministeredProxy {
         result.ecosystems = proxy.shared.ecosystems.withLock { $0 }
             .map { Statistics.Ecosystem(name: $0, counts: $1) }
             .sorted { ($0.counts.bytesSaved, $1.name) > ($1.counts.bytesSaved, $0.name) }
-        let now = WallTime(secondsSinceEpoch: wallClockSeconds())
+        let now = Moment.read()
         let refusals = proxy.shared.refusedLeaves(now: now)
         result.certificateRefusals = refusals.prefix(RunningProxy.refusalsShownMax).map { key, entry in
             Statistics.CertificateRefusal(
@@ -91,7 +91,7 @@ package final class RunningProxy: AdministeredProxy {
         }
         result.learning = proxy.shared.learning.active.jobs.map { job in
             Statistics.LearningJob(
-                job: job.job, scope: job.scope.text, allows: job.allows, endsAt: job.endsAt?.secondsSinceEpoch)
+                job: job.job, scope: job.scope.text, allows: job.allows, endsAt: job.endsAt?.wallTime.secondsSinceEpoch)
         }
         let time = MonotonicTime.read().sinceStart
         if let terms = proxy.snapshot.originCircuit {
@@ -257,7 +257,7 @@ package final class RunningProxy: AdministeredProxy {
 
     package func placeholders() -> [Placeholder] { proxy.shared.placeholders.placeholders }
 
-    package var now: WallTime { WallTime(ticks: readWallTicks()) }
+    package var now: Moment { .read() }
 
     package func startSampling(on loop: EventLoop) {
         let box = SamplerBox(loop: loop) { [unowned self] in sample() }

@@ -15,7 +15,7 @@ package struct PlaceholderBody {
     /// Nil if the body has no placeholder. Throws if one must not stand there.
     package init?(
         _ body: [UInt8], _ syntax: MemberSyntax, _ places: PlaceholderPlaces, credential: String,
-        _ index: PlaceholderIndex, now: WallTime
+        _ index: PlaceholderIndex, now: Moment
     ) throws(PlaceholderFault) {
         var scanner = PlaceholderScanner()
         var offset = 0

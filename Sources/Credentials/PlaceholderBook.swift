@@ -11,11 +11,11 @@ package struct Placeholder: Equatable, Sendable {
     package let job: String?
     package let issuedAt: WallTime
     /// Nil: it holds until it is revoked.
-    package fileprivate(set) var endsAt: WallTime?
+    package fileprivate(set) var endsAt: Expiry?
     package fileprivate(set) var isRevoked: Bool
 
     package init(
-        id: String, text: [UInt8], credential: String, job: String?, issuedAt: WallTime, endsAt: WallTime?,
+        id: String, text: [UInt8], credential: String, job: String?, issuedAt: WallTime, endsAt: Expiry?,
         isRevoked: Bool = false
     ) {
         self.id = id
@@ -27,7 +27,7 @@ package struct Placeholder: Equatable, Sendable {
         self.isRevoked = isRevoked
     }
 
-    package func holds(at now: WallTime) -> Bool { !isRevoked && (endsAt.map { now < $0 } ?? true) }
+    package func holds(at now: Moment) -> Bool { !isRevoked && !(endsAt?.isOver(at: now) ?? false) }
 }
 
 /// The placeholders that were issued. Those that have ended are known for another day, so that a refusal can say so.
@@ -63,29 +63,28 @@ package struct PlaceholderBook: Sendable {
 
     package init(_ placeholders: [Placeholder] = []) { self.placeholders = placeholders }
 
-    package mutating func issue(_ placeholder: Placeholder) throws(Failure) {
-        forget(now: placeholder.issuedAt)
+    package mutating func issue(_ placeholder: Placeholder, now: Moment) throws(Failure) {
+        forget(now: now)
         guard placeholders.count < PlaceholderBook.countMax else { throw .full }
         placeholders.append(placeholder)
     }
 
     /// - Returns: those that held until now.
-    package mutating func revoke(_ selection: Selection, now: WallTime) -> [Placeholder] {
+    package mutating func revoke(_ selection: Selection, now: Moment) -> [Placeholder] {
         forget(now: now)
         var revoked: [Placeholder] = []
         for index in placeholders.indices
         where selection.contains(placeholders[index]) && placeholders[index].holds(at: now) {
             placeholders[index].isRevoked = true
-            placeholders[index].endsAt = now
+            placeholders[index].endsAt = Expiry(after: .zero, from: now)
             revoked.append(placeholders[index])
         }
         return revoked
     }
 
-    private mutating func forget(now: WallTime) {
-        placeholders.removeAll { one in
-            guard let end = one.endsAt else { return false }
-            return now - end > PlaceholderBook.rememberedFor
+    private mutating func forget(now: Moment) {
+        placeholders.removeAll {
+            $0.endsAt?.hasBeenOver(for: PlaceholderBook.rememberedFor, at: now) ?? false
         }
     }
 }

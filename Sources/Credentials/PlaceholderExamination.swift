@@ -44,7 +44,7 @@ package struct PlaceholderExamination {
     /// The place at which the placeholder is replaced.
     ///
     /// - Parameter places: those of the credential, which belongs to the request. Nil: it does not.
-    package func use(_ places: PlaceholderPlaces?, now: WallTime) throws(PlaceholderFault) -> PlaceholderUse? {
+    package func use(_ places: PlaceholderPlaces?, now: Moment) throws(PlaceholderFault) -> PlaceholderUse? {
         guard let finding = findings.first else { return nil }
         let placeholder = finding.placeholder
         guard let places else { throw .foreignRequest(placeholder) }

@@ -5,7 +5,7 @@ package import Message
 ///
 /// Bounded in number and in time. The owner locks it: all workers share one.
 package struct CertificateRequests: Sendable {
-    package struct Entry: RecentEntry, Equatable {
+    package struct Entry: Sendable, Equatable {
         /// How many connections, since the first time.
         package var count: Int
         /// Whether the origin ended a connection because it got none. Others go on without a certificate.
@@ -28,25 +28,25 @@ package struct CertificateRequests: Sendable {
     /// The origin has asked for a certificate when a connection was made.
     ///
     /// - Parameter host: a name in lower case or an address.
-    package mutating func noteRequest(by host: String, now: WallTime) {
-        var entry = table.entry(host, now: now) ?? Entry(count: 0, isRequired: false, lastAt: now)
+    package mutating func noteRequest(by host: String, now: Moment) {
+        var entry = table.entry(host, now: now) ?? Entry(count: 0, isRequired: false, lastAt: now.wallTime)
         entry.count += 1
-        entry.lastAt = now
+        entry.lastAt = now.wallTime
         table.set(host, entry, now: now)
     }
 
     /// An origin that had asked ended the connection, because it got no certificate. Returns true if that was not known, which is worth a message.
-    package mutating func noteRefusal(by host: String, now: WallTime) -> Bool {
-        var entry = table.entry(host, now: now) ?? Entry(count: 1, isRequired: false, lastAt: now)
+    package mutating func noteRefusal(by host: String, now: Moment) -> Bool {
+        var entry = table.entry(host, now: now) ?? Entry(count: 1, isRequired: false, lastAt: now.wallTime)
         let isNews = !entry.isRequired
         entry.isRequired = true
-        entry.lastAt = now
+        entry.lastAt = now.wallTime
         table.set(host, entry, now: now)
         return isNews
     }
 
     /// The latest first.
-    package func list(now: WallTime) -> [(host: String, entry: Entry)] {
+    package func list(now: Moment) -> [(host: String, entry: Entry)] {
         table.list(now: now).map { ($0.key, $0.entry) }
     }
 }

@@ -40,7 +40,7 @@ package struct LeafRefusals: Sendable {
         ]
     }
 
-    package struct Entry: RecentEntry, Equatable {
+    package struct Entry: Sendable, Equatable {
         /// How often, since the first time.
         package var count: Int
         package var last: Signal
@@ -52,7 +52,7 @@ package struct LeafRefusals: Sendable {
     /// The alerts that count as a refusal.
     package static let alerts = Set(Signal.names.keys)
     package static let countMax = 10_000
-    package static let endsWindow = Seconds(60)
+    package static let endsWindow = Duration.seconds(60)
 
     private var table: RecentTable<Key, Entry>
 
@@ -62,7 +62,7 @@ package struct LeafRefusals: Sendable {
     package var isEmpty: Bool { table.count == 0 }
 
     /// Remembers a signal. Returns true if it makes a refusal certain that was not before, which is worth a message.
-    package mutating func note(_ signal: Signal, of key: Key, now: WallTime) -> Bool {
+    package mutating func note(_ signal: Signal, of key: Key, now: Moment) -> Bool {
         let earlier = table.entry(key, now: now)
         let isCertain: Bool
         switch signal {
@@ -70,9 +70,10 @@ package struct LeafRefusals: Sendable {
             guard LeafRefusals.alerts.contains(code) else { return false }
             isCertain = true
         case .ended:
-            isCertain = earlier.map { $0.isCertain || now - $0.lastAt <= LeafRefusals.endsWindow } ?? false
+            isCertain =
+                earlier?.isCertain == true || table.age(key, now: now).map { $0 <= LeafRefusals.endsWindow } ?? false
         }
-        let entry = Entry(count: (earlier?.count ?? 0) + 1, last: signal, lastAt: now, isCertain: isCertain)
+        let entry = Entry(count: (earlier?.count ?? 0) + 1, last: signal, lastAt: now.wallTime, isCertain: isCertain)
         table.set(key, entry, now: now)
         return isCertain && earlier?.isCertain != true
     }
@@ -81,12 +82,12 @@ package struct LeafRefusals: Sendable {
     package mutating func forget(_ key: Key) { table.remove(key) }
 
     /// Whether the client has refused the certificate for the host within the last day.
-    package func contains(_ key: Key, now: WallTime) -> Bool {
+    package func contains(_ key: Key, now: Moment) -> Bool {
         table.entry(key, now: now)?.isCertain ?? false
     }
 
     /// All certain refusals, the latest first.
-    package func list(now: WallTime) -> [(key: Key, entry: Entry)] {
+    package func list(now: Moment) -> [(key: Key, entry: Entry)] {
         table.list(now: now).filter(\.entry.isCertain)
     }
 }

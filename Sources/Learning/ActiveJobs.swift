@@ -8,9 +8,9 @@ package struct ActiveJob: Sendable, Equatable {
     /// What the rules deny is let through, as far as `AccessSettings.lenient` says.
     package var allows: Bool
     /// Nil: until it is stopped.
-    package var endsAt: WallTime?
+    package var endsAt: Expiry?
 
-    package init(job: String, scope: JobScope, allows: Bool = false, endsAt: WallTime? = nil) {
+    package init(job: String, scope: JobScope, allows: Bool = false, endsAt: Expiry? = nil) {
         precondition(
             !allows || (!scope.isEverybody && endsAt != nil),
             "what is let through has a client, a user or a listener, and an end")
@@ -20,7 +20,7 @@ package struct ActiveJob: Sendable, Equatable {
         self.endsAt = endsAt
     }
 
-    package func isOver(at now: WallTime) -> Bool { endsAt.map { $0 <= now } ?? false }
+    package func isOver(at now: Moment) -> Bool { endsAt?.isOver(at: now) ?? false }
 }
 
 /// The jobs that learn now.
@@ -34,12 +34,12 @@ package struct ActiveJobs: Sendable, Equatable {
     package var isEmpty: Bool { jobs.isEmpty }
 
     /// The jobs that a request belongs to.
-    package func jobs(of request: AccessRequest, at now: WallTime) -> [String] {
+    package func jobs(of request: AccessRequest, at now: Moment) -> [String] {
         jobs.filter { !$0.isOver(at: now) && $0.scope.covers(request) }.map(\.job)
     }
 
     /// The job for which a request is let through that the rules deny. Nil: it is denied.
-    package func allowing(_ request: AccessRequest, at now: WallTime) -> ActiveJob? {
+    package func allowing(_ request: AccessRequest, at now: Moment) -> ActiveJob? {
         jobs.first { $0.allows && !$0.isOver(at: now) && $0.scope.covers(request) }
     }
 }

@@ -73,7 +73,7 @@ package struct CredentialTable: Sendable {
     ///
     /// - Parameter candidates: what `placeholders` has returned for the request.
     package func use(
-        _ examination: PlaceholderExamination, among candidates: [Credential], for request: AccessRequest, now: WallTime
+        _ examination: PlaceholderExamination, among candidates: [Credential], for request: AccessRequest, now: Moment
     ) throws(PlaceholderFault) -> (use: PlaceholderUse, credential: Credential)? {
         let credential = examination.placeholder.flatMap { placeholder in
             candidates.first { $0.rule.name == placeholder.credential }

@@ -150,11 +150,13 @@ struct KeptProofTests {
         var settings = Self.settings()
         let pattern = try #require(NamePattern("build-*"))
         settings.certificates = CertificateMap([.init(.cn, pattern, user: "{cn}", groups: ["a"])])
-        var proof = try #require(KeptProof(ClientCertificate(commonName: "build-7"), until: .seconds(50), settings))
-        func standing(_ second: Int = 0) -> KeptProof.Standing {
+        let start = Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 1000))
+        let end = Expiry(at: WallTime(secondsSinceEpoch: 1050), seen: start)
+        var proof = try #require(KeptProof(ClientCertificate(commonName: "build-7"), until: end, settings))
+        func standing(_ second: Int = 0, clock: Int64 = 1000) -> KeptProof.Standing {
             proof.standing(
                 settings, AuthenticationMaterial(), hasChanged: true, now: .seconds(second),
-                wallTime: WallTime(secondsSinceEpoch: 0))
+                wallTime: WallTime(secondsSinceEpoch: clock))
         }
         guard case .holds(let identity) = standing() else {
             Issue.record()
@@ -162,6 +164,8 @@ struct KeptProofTests {
         }
         #expect(identity.name == "build-7" && identity.groups == ["a"] && identity.scope == .connection)
         #expect(standing(50) == .ended)
+        // The clock was set forward by a day: by what it says now, the certificate has expired.
+        #expect(standing(1, clock: 87_401) == .ended)
         settings.certificates = CertificateMap([.init(.cn, pattern, user: "builder", groups: [])])
         guard case .holds(let renamed) = standing() else {
             Issue.record()

@@ -39,8 +39,8 @@ final class ScriptedProxy: AdministeredProxy {
     ) throws(PlaceholderProblem) -> Placeholder {
         guard credential == "forge" else { throw .unknownCredential(["forge"]) }
         return Placeholder(
-            id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: credential, job: job, issuedAt: now,
-            endsAt: lifetime.map { now + $0 })
+            id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: credential, job: job,
+            issuedAt: now.wallTime, endsAt: lifetime.map { Expiry(after: $0, from: now) })
     }
 
     func revokePlaceholders(_ which: String?, job: String?) -> [Placeholder] {
@@ -50,12 +50,13 @@ final class ScriptedProxy: AdministeredProxy {
     func placeholders() -> [Placeholder] {
         [
             Placeholder(
-                id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: "forge", job: "nightly", issuedAt: now,
-                endsAt: now)
+                id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: "forge", job: "nightly",
+                issuedAt: now.wallTime, endsAt: Expiry(after: .zero, from: now))
         ]
     }
 
-    var now: WallTime { WallTime(secondsSinceEpoch: 1_000_000_000) }
+    static let now = Moment(uptime: .seconds(5), wallTime: WallTime(secondsSinceEpoch: 1_000_000_000))
+    var now: Moment { Self.now }
 
     /// The limit each has budgets of users; the file cannot be written for the one of full.
     func resetBudgets(
@@ -125,7 +126,7 @@ final class ScriptedProxy: AdministeredProxy {
         ActiveJobs([
             ActiveJob(
                 job: "nightly", scope: JobScope(user: "builder"), allows: true,
-                endsAt: WallTime(secondsSinceEpoch: 1_000_003_600))
+                endsAt: Expiry(after: Seconds(3600), from: now))
         ])
     }
 
@@ -209,7 +210,7 @@ struct LearningRouteTests {
             proxy.started.withLock { $0 } == [
                 ActiveJob(
                     job: "build-1", scope: JobScope(client: AddressRange("10.2.0.17"), user: "ann"),
-                    endsAt: WallTime(secondsSinceEpoch: 1_000_001_800))
+                    endsAt: Expiry(after: Seconds(1800), from: ScriptedProxy.now))
             ])
     }
 
@@ -218,7 +219,7 @@ struct LearningRouteTests {
         #expect(
             ask("POST", "/learn/start", body: #"{"job":"a","user":"ann","allow":"yes"}"#, proxy: proxy).status == 200)
         let job = proxy.started.withLock { $0.first }
-        #expect(job?.allows == true && job?.endsAt == WallTime(secondsSinceEpoch: 1_000_003_600))
+        #expect(job?.allows == true && job?.endsAt?.wallTime == WallTime(secondsSinceEpoch: 1_000_003_600))
     }
 
     static let wrong: [(body: String, part: String)] = [

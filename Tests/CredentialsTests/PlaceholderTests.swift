@@ -6,7 +6,7 @@ private let text = Array("ghp_Qm7Zt0RkW2vLx9Bd4HsYc6NpEuJa1FgT3oXi".utf8)
 private let other = Array("sk-live-3f9c2b7a1e5d8046aa17c3e9b2f4d681".utf8)
 
 private func placeholder(
-    _ text: [UInt8] = text, _ credential: String = "forge", endsAt: WallTime? = nil, isRevoked: Bool = false
+    _ text: [UInt8] = text, _ credential: String = "forge", endsAt: Expiry? = nil, isRevoked: Bool = false
 ) -> Placeholder {
     Placeholder(
         id: "p1", text: text, credential: credential, job: nil, issuedAt: WallTime(secondsSinceEpoch: 0),
@@ -15,7 +15,15 @@ private func placeholder(
 }
 
 private let index = PlaceholderIndex([placeholder(), placeholder(other, "model")])
-private let now = WallTime(secondsSinceEpoch: 1000)
+private let now = Moment(uptime: .seconds(50), wallTime: WallTime(secondsSinceEpoch: 1000))
+private let ending = Expiry(after: .zero, from: now)
+
+extension Moment {
+    /// - Parameter change: by how much the wall clock was set meanwhile.
+    fileprivate func later(_ seconds: Int64, clockAhead change: Seconds = .zero) -> Moment {
+        Moment(uptime: uptime + .seconds(seconds), wallTime: wallTime + Seconds(seconds) + change)
+    }
+}
 
 private func makeFields(_ lines: [(String, String)]) -> Fields {
     var fields = Fields()
@@ -85,9 +93,11 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         ]
         for (selection, ids) in cases {
             var book = PlaceholderBook()
-            try book.issue(placeholder())
+            try book.issue(placeholder(), now: now)
             try book.issue(
-                Placeholder(id: "p2", text: other, credential: "model", job: "nightly", issuedAt: now, endsAt: nil))
+                Placeholder(
+                    id: "p2", text: other, credential: "model", job: "nightly", issuedAt: now.wallTime, endsAt: nil),
+                now: now)
             #expect(book.revoke(selection, now: now).map(\.id) == ids)
             #expect(book.revoke(selection, now: now).isEmpty)
             #expect(book.placeholders.filter { !$0.holds(at: now) }.map(\.id) == ids)
@@ -95,25 +105,29 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
     }
 
     @Test func holdsUntilItsEnd() {
-        let one = placeholder(endsAt: now)
-        #expect(one.holds(at: WallTime(secondsSinceEpoch: 999)))
+        let one = placeholder(endsAt: ending)
+        #expect(one.holds(at: now.later(-1)))
         #expect(!one.holds(at: now))
+        // The clock was set back by a day, and forward by a day.
+        let day = Seconds(86_400)
+        let hour = placeholder(endsAt: Expiry(after: Seconds(3600), from: now))
+        #expect(hour.holds(at: now.later(3599, clockAhead: Seconds(-86_400))))
+        #expect(!hour.holds(at: now.later(3600, clockAhead: Seconds(-86_400))))
+        #expect(!hour.holds(at: now.later(1, clockAhead: day)))
     }
 
     @Test func forgetsTheEndedAfterADay() throws {
-        var book = PlaceholderBook([placeholder(endsAt: now)])
-        let next = { (time: WallTime) in
-            Placeholder(id: "n", text: other, credential: "model", job: nil, issuedAt: time, endsAt: nil)
-        }
-        try book.issue(next(now + Seconds(86_400)))
+        var book = PlaceholderBook([placeholder(endsAt: ending)])
+        let next = Placeholder(id: "n", text: other, credential: "model", job: nil, issuedAt: now.wallTime, endsAt: nil)
+        try book.issue(next, now: now.later(86_399))
         #expect(book.placeholders.count == 2)
-        try book.issue(next(now + Seconds(86_401)))
+        try book.issue(next, now: now.later(86_400))
         #expect(book.placeholders.map(\.id) == ["n", "n"])
     }
 
     @Test func isBounded() throws {
         var book = PlaceholderBook([Placeholder](repeating: placeholder(), count: PlaceholderBook.countMax))
-        #expect(throws: PlaceholderBook.Failure.full) { try book.issue(placeholder()) }
+        #expect(throws: PlaceholderBook.Failure.full) { try book.issue(placeholder(), now: now) }
     }
 }
 
@@ -210,7 +224,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
     private static let secret = Secret("real/secret+1")
 
     private func verdict(
-        _ fields: [(String, String)], target: String = "/", at time: WallTime = now,
+        _ fields: [(String, String)], target: String = "/", at time: Moment = now,
         _ places: PlaceholderPlaces? = PlaceholderPlaces(), _ index: PlaceholderIndex = index
     ) -> Result<PlaceholderUse.Change?, PlaceholderFault> {
         let examination = PlaceholderExamination(makeFields(fields), target: Array(target.utf8)[...], index)
@@ -311,7 +325,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
     }
 
     @Test func notAfterItsEnd() {
-        let ended = PlaceholderIndex([placeholder(endsAt: now)])
+        let ended = PlaceholderIndex([placeholder(endsAt: ending)])
         let revoked = PlaceholderIndex([placeholder(isRevoked: true)])
         let lines = [("Authorization", "Bearer \(Self.plain)")]
         #expect(verdict(lines, at: WallTime(secondsSinceEpoch: 999), PlaceholderPlaces(), ended) != .success(nil))

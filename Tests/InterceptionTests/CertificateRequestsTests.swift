@@ -4,16 +4,25 @@ import Testing
 
 @Suite("Origins that ask for a certificate of the client")
 struct CertificateRequestsTests {
-    static func at(_ seconds: Int64) -> WallTime { WallTime(secondsSinceEpoch: 1_000_000 + seconds) }
+    /// - Parameter change: by how much the wall clock was set meanwhile.
+    static func at(_ seconds: Int64, clockAhead change: Int64 = 0) -> Moment {
+        Moment(uptime: .seconds(50 + seconds), wallTime: WallTime(secondsSinceEpoch: 1_000_000 + seconds + change))
+    }
 
     @Test func `an origin is required to get one once it has ended a connection without one`() {
         var requests = CertificateRequests()
         requests.noteRequest(by: "a.test", now: Self.at(0))
-        #expect(requests.list(now: Self.at(0)).map(\.entry) == [.init(count: 1, isRequired: false, lastAt: Self.at(0))])
+        #expect(
+            requests.list(now: Self.at(0)).map(\.entry) == [
+                .init(count: 1, isRequired: false, lastAt: Self.at(0).wallTime)
+            ])
         let news = (1...2).map { requests.noteRefusal(by: "a.test", now: Self.at($0)) }
         #expect(news == [true, false])
         requests.noteRequest(by: "a.test", now: Self.at(5))
-        #expect(requests.list(now: Self.at(5)).map(\.entry) == [.init(count: 2, isRequired: true, lastAt: Self.at(5))])
+        #expect(
+            requests.list(now: Self.at(5)).map(\.entry) == [
+                .init(count: 2, isRequired: true, lastAt: Self.at(5).wallTime)
+            ])
     }
 
     @Test func `it is forgotten after a day, and is news again`() {

@@ -75,9 +75,27 @@ struct InterceptionPolicyTests {
 
 @Suite("Clients that do not accept a certificate")
 struct LeafRefusalsTests {
-    static func at(_ seconds: Int64) -> WallTime { WallTime(secondsSinceEpoch: 1_000_000 + seconds) }
+    /// - Parameter change: by how much the wall clock was set meanwhile.
+    static func at(_ seconds: Int64, clockAhead change: Int64 = 0) -> Moment {
+        Moment(uptime: .seconds(50 + seconds), wallTime: WallTime(secondsSinceEpoch: 1_000_000 + seconds + change))
+    }
     static func key(_ client: String?, _ host: String = "a.test") throws -> LeafRefusals.Key {
         LeafRefusals.Key(client: client, host: try #require(DestinationHost(Array(host.utf8))))
+    }
+
+    @Test(arguments: [-86_400, 86_400] as [Int64])
+    func `how old a refusal is does not depend on the time of day`(_ change: Int64) throws {
+        var refusals = LeafRefusals()
+        let (key, other) = (try Self.key("x"), try Self.key("y"))
+        _ = refusals.note(.alert(48), of: key, now: Self.at(0))
+        #expect(refusals.contains(key, now: Self.at(86_399, clockAhead: change)))
+        #expect(!refusals.contains(key, now: Self.at(86_400, clockAhead: change)))
+        // Two connections that ended early prove nothing if they were further apart than a minute.
+        let news = [0, 61].map { refusals.note(.ended, of: other, now: Self.at($0, clockAhead: $0 == 0 ? 0 : change)) }
+        #expect(news == [false, false])
+        let isCertain = refusals.note(.ended, of: other, now: Self.at(121))
+        #expect(isCertain)
+        #expect(refusals.list(now: Self.at(122)).map(\.key) == [other, key])
     }
 
     @Test(arguments: [UInt8(42), 43, 45, 46, 48])

@@ -292,7 +292,7 @@ struct KeptBodyScenarios {
                 s.credential("forge", .placeholder(places), secrets: [.token: .text(Secret(secret))]))
             let made = try s.proxy.shared.placeholders.issue(
                 "forge", like: Secret(secret), prefix: nil, job: nil, lifetime: nil,
-                now: WallTime(secondsSinceEpoch: 0))
+                now: Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 0)))
             let text = String(decoding: made.text, as: UTF8.self)
             let json = "Content-Type: application/json"
             s.origin.expects("POST /a", "Authorization").readsBody().replies(200)
@@ -316,7 +316,7 @@ struct KeptBodyScenarios {
                 s, s.credential("forge", .placeholder(places), secrets: [.token: .text(Secret(secret))]), bytesMax: 8)
             let made = try s.proxy.shared.placeholders.issue(
                 "forge", like: Secret(secret), prefix: nil, job: nil, lifetime: nil,
-                now: WallTime(secondsSinceEpoch: 0))
+                now: Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 0)))
             let text = String(decoding: made.text, as: UTF8.self)
             let fields = ["Content-Type: application/json", "Transfer-Encoding: chunked"]
             let gate = Gate()

@@ -17,14 +17,14 @@ extension Scenario {
     /// Begins a run of a job.
     fileprivate func learn(
         _ job: String = "nightly", client: String? = nil, user: String? = nil, allows: Bool = false,
-        until end: WallTime? = nil
+        until end: Expiry? = nil
     ) throws {
         let scope = JobScope(client: client.flatMap { AddressRange($0) }, user: user)
         _ = try proxy.startLearning(
             ActiveJob(job: job, scope: scope, allows: allows, endsAt: end ?? (allows ? Self.later : nil)))
     }
 
-    private static var later: WallTime { WallTime(ticks: readWallTicks()) + Seconds(600) }
+    private static var later: Expiry { Expiry(after: Seconds(600), from: .read()) }
 
     fileprivate func journal(_ job: String = "nightly") throws -> Journal {
         guard let journal = proxy.journal(of: job) else { throw WireError("there is no journal of \(job)") }
@@ -426,7 +426,7 @@ struct LearningScenarios {
 
     @Test func `what is let through has an end`() throws {
         try strict { s in
-            try s.learn(client: "127.0.0.1", allows: true, until: WallTime(ticks: readWallTicks()))
+            try s.learn(client: "127.0.0.1", allows: true, until: Expiry(after: .zero, from: .read()))
             #expect(try s.client().get("http://new.example/a").status == 403)
             try s.eventually("the job has ended") { s.proxy.shared.learning.active.isEmpty }
             #expect(try s.journal().isRunning == false)

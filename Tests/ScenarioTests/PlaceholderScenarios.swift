@@ -32,7 +32,7 @@ extension Scenario {
     fileprivate func issue(_ name: String = "forge", job: String? = nil, lifetime: Seconds? = nil) throws -> String {
         let made = try proxy.shared.placeholders.issue(
             name, like: Secret(secret), prefix: nil, job: job, lifetime: lifetime,
-            now: WallTime(secondsSinceEpoch: 0))
+            now: Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 0)))
         return String(decoding: made.text, as: UTF8.self)
     }
 
@@ -128,7 +128,10 @@ struct PlaceholderScenarios {
             expectMisplaced(answer)
             #expect(answer.text.contains("has expired"))
             let revoked = try s.issue(job: "nightly")
-            #expect(s.proxy.shared.placeholders.revoke(.job("nightly"), now: WallTime(secondsSinceEpoch: 1)).count == 1)
+            #expect(
+                s.proxy.shared.placeholders.revoke(
+                    .job("nightly"), now: Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 1))
+                ).count == 1)
             let other = try s.client().get("/a", "Authorization: Bearer \(revoked)")
             expectMisplaced(other)
             #expect(other.text.contains("was revoked"))

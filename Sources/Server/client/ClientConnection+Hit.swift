@@ -325,7 +325,7 @@ extension ClientConnection {
         if let serverName = context.serverName { request.serverName = serverName }
         if context.listener?.isForPeers == true { request.readPeer(worker.shared.fleet?.peers) }
         if !snapshot.cacheRulesAreTrivial {
-            request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
+            request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.moment)
         } else if snapshot.origins.changesFields, destination != nil {
             request.noteFieldChanges(by: snapshot, now: worker.wallTime)
         }

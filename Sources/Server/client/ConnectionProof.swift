@@ -62,7 +62,9 @@ final class ConnectionProof {
         let names = certificate.names
         let left = names.notAfter - worker.wallTime.secondsSinceEpoch
         // More than a year is as good as for ever.
-        let end = left > 366 * 86_400 ? nil : worker.uptime + .seconds(max(0, left))
+        let end =
+            left > 366 * 86_400
+            ? nil : Expiry(at: WallTime(secondsSinceEpoch: names.notAfter), seen: worker.moment)
         let settings = worker.snapshot.configuration.access.authentication
         guard let kept = KeptProof(ClientCertificate(names), until: end, settings) else { return nil }
         self.kept = kept

@@ -130,7 +130,7 @@ extension OwnedRequest {
         request.readsDetails = readsDetails
         request.serverName = serverName
         request.connectionProof = connectionProof
-        if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime) }
+        if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.moment) }
         // A pin proves who the client is, as `Authorization` does: both stay with the origin. Behind another origin, nothing proves it.
         if following.isSameOrigin, let pin { request.pin(to: pin) }
         return request

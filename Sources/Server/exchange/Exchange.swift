@@ -305,7 +305,7 @@ final class Exchange: FetchListener {
         }
         stream.authenticationReply = reply
         guard snapshot.cacheRulesDependOnUser else { return }
-        request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime)
+        request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.moment)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
             collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)

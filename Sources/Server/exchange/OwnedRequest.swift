@@ -172,7 +172,7 @@ final class OwnedRequest: ReceivedRequest {
     /// depends on the user. Not called after a look-up, because the look-up used the key.
     ///
     /// - Parameter zones: the zones that belong to `snapshot`.
-    func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared, now: WallTime) {
+    func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared, now: Moment) {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
@@ -189,7 +189,7 @@ final class OwnedRequest: ReceivedRequest {
         madeAccess?.value.details?.ownCredentials = ownCredentials
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
-        noteFieldChanges(by: snapshot, now: now)
+        noteFieldChanges(by: snapshot, now: now.wallTime)
         // If the key is not the URI here, an earlier call made it.
         if keyRules == nil && credentialTag == nil && cookies == nil && keyBytes == uri { return }
         var made = uri
@@ -204,7 +204,7 @@ final class OwnedRequest: ReceivedRequest {
         keyBytes = made
     }
 
-    private func chooseCredential(_ snapshot: Snapshot, _ shared: Shared, now: WallTime) {
+    private func chooseCredential(_ snapshot: Snapshot, _ shared: Shared, now: Moment) {
         let table = snapshot.credentials
         credential = nil
         guard !table.isEmpty else { return }
@@ -253,7 +253,7 @@ final class OwnedRequest: ReceivedRequest {
             origin: CookieOrigin(access.destination, target: bytes[head.target.pathRange], isSecure: isSecure))
     }
 
-    private func examinePlaceholders(_ snapshot: Snapshot, _ shared: Shared, now: WallTime) {
+    private func examinePlaceholders(_ snapshot: Snapshot, _ shared: Shared, now: Moment) {
         placeholderUse = nil
         placeholderFault = nil
         let examination = PlaceholderExamination(

@@ -36,7 +36,7 @@ func explainedRequest(
         destination: destinations.destination(bytes.span.extracting(head.target.hostRange)), zone: zones[0],
         handling: snapshot.cacheRules.defaultHandling)
     request.readsDetails = snapshot.access.looksAtDetails
-    request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
+    request.applyRules(by: snapshot, zones: zones, shared, now: .read())
     // It goes nowhere, so any number will do.
     if request.beginsPin { request.pin(to: .client(0)) }
     return request

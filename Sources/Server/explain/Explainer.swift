@@ -39,7 +39,8 @@ struct Explainer {
     private var awaitsServerName = false
     /// The user that is assumed to be authenticated.
     let user: String?
-    let now = WallTime(ticks: readWallTicks())
+    let moment = Moment.read()
+    var now: WallTime { moment.wallTime }
     var sections: [Explanation.Section] = []
     var selected: StoredResponse?
     var newest: StoredRecord?
@@ -119,7 +120,7 @@ struct Explainer {
         guard let user else { return .refused(.authenticationRequired) }
         request.identity = Identity(name: user, scheme: .basic)
         if snapshot.cacheRulesDependOnUser {
-            request.applyRules(by: snapshot, zones: zones, proxy.shared, now: now)
+            request.applyRules(by: snapshot, zones: zones, proxy.shared, now: moment)
         }
         return .identified
     }
@@ -174,8 +175,10 @@ struct Explainer {
     /// What a job that learns with `--allow` makes of a denial.
     private mutating func learning(_ verdict: Verdict, address: IPAddress?) -> Verdict {
         let active = proxy.shared.learning.active
-        for job in active.jobs(of: request.access, at: now) { note("access", "learning", "noted for the job \(job)") }
-        guard case .deny(let denial) = verdict, let job = active.allowing(request.access, at: now) else {
+        for job in active.jobs(of: request.access, at: moment) {
+            note("access", "learning", "noted for the job \(job)")
+        }
+        guard case .deny(let denial) = verdict, let job = active.allowing(request.access, at: moment) else {
             return verdict
         }
         let lenient = snapshot.lenientAccess.decide(request.access, address: address)
@@ -456,7 +459,7 @@ struct Explainer {
     private func objection(to address: IPAddress, over route: Route) -> Denial? {
         proxy.shared.objection(
             to: request.access, address: address, port: request.access.port, of: .destination, over: route, snapshot,
-            learning: proxy.shared.learning.active, now: now)
+            learning: proxy.shared.learning.active, now: moment)
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

@@ -24,7 +24,7 @@ enum TunnelChoice {
         let rule = snapshot.access.intercept(byRule: number)
         guard snapshot.interception.concerns(host, rule: rule) else { return }
         let isRefused = worker.shared.leafRefusals.withLock {
-            !$0.isEmpty && $0.contains(request.leafRefusalKey, now: worker.wallTime)
+            !$0.isEmpty && $0.contains(request.leafRefusalKey, now: worker.moment)
         }
         let question = InterceptionPolicy.Question(
             host: host, rule: rule, mayRemainTunnel: snapshot.access.mayRemainTunnel(request.access),

@@ -106,7 +106,7 @@ extension TunnelDoorstep {
     private func noteRefusal(_ signal: LeafRefusals.Signal) {
         worker.counters.add(.leavesRefused)
         let key = refusalKey
-        let isNews = worker.shared.leafRefusals.withLock { $0.note(signal, of: key, now: worker.wallTime) }
+        let isNews = worker.shared.leafRefusals.withLock { $0.note(signal, of: key, now: worker.moment) }
         guard isNews else { return }
         Diagnostics.warning(
             "\(key.client ?? "a client") does not accept the certificate for \(target.host) (\(signal)): it does not trust the authority of intercept.ca. Run setup.sh there, or leave the host out of intercept.hosts"

@@ -59,7 +59,7 @@ package final class LearningBook: Sendable {
     }
 
     /// Lets a thread of the pool put away what has been observed. Called once a second.
-    func tend(on pool: BlockingPool, now: WallTime) {
+    func tend(on pool: BlockingPool, now: Moment) {
         guard changeCount > 0, !isTending.exchange(true, ordering: .relaxed) else { return }
         let isAccepted = pool.submit { [self] in
             merge()
@@ -84,7 +84,7 @@ package final class LearningBook: Sendable {
     /// Begins a run of a job.
     ///
     /// - Returns: why its journal is in memory only; nil if it is saved.
-    package func begin(_ job: ActiveJob, now: WallTime) throws(Refusal) -> String? {
+    package func begin(_ job: ActiveJob, now: Moment) throws(Refusal) -> String? {
         expire(now: now)
         let complaint = try state.withLock { (state) throws(Refusal) -> String? in
             let isNew = state.journals[job.job] == nil
@@ -92,7 +92,7 @@ package final class LearningBook: Sendable {
             guard !isNew || state.journals.count < LearningBook.journalsMax else { throw .tooManyJournals }
             guard active.jobs.count < ActiveJobs.countMax else { throw .tooManyJobs }
             var journal = state.journals[job.job] ?? Journal(job: job.job, scope: job.scope)
-            journal.begin(job.scope, allowing: job.allows, at: now)
+            journal.begin(job.scope, allowing: job.allows, at: now.wallTime)
             state.journals[job.job] = journal
             state.unsaved.insert(job.job)
             return state.files?.prepare()
@@ -100,7 +100,7 @@ package final class LearningBook: Sendable {
         change { $0.jobs.append(job) }
         if job.allows, let end = job.endsAt {
             Diagnostics.warning(
-                "learning: what the access rules deny is let through for \(job.scope.text), job \(job.job), for \(end - now) s"
+                "learning: what the access rules deny is let through for \(job.scope.text), job \(job.job), for \(end.left(at: now).count) s"
             )
         } else {
             Diagnostics.info("learning: job \(job.job) begins, \(job.scope.text)")
@@ -167,8 +167,10 @@ package final class LearningBook: Sendable {
         }
     }
 
-    private func expire(now: WallTime) {
-        for job in active.jobs where job.isOver(at: now) { _ = end(job.job, now: job.endsAt ?? now) }
+    private func expire(now: Moment) {
+        for job in active.jobs where job.isOver(at: now) {
+            _ = end(job.job, now: min(job.endsAt?.wallTime ?? now.wallTime, now.wallTime))
+        }
     }
 
     private func merge() {

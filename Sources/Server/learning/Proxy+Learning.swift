@@ -13,7 +13,7 @@ extension Proxy {
         if let listener = job.scope.listener, !listeners.contains(listener) {
             throw .unknownListener(among: listeners)
         }
-        let complaint = try shared.learning.begin(job, now: WallTime(ticks: readWallTicks()))
+        let complaint = try shared.learning.begin(job, now: .read())
         onEachWorker { $0.adoptLearning() }
         return complaint
     }

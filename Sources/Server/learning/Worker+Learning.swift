@@ -12,7 +12,7 @@ extension Worker {
     func decide(_ request: AccessRequest, address: IPAddress?, _ snapshot: Snapshot) -> Verdict {
         let verdict = snapshot.access.decide(request, address: address)
         guard case .deny(let denial) = verdict, let learner else { return verdict }
-        guard let job = learner.active.allowing(request, at: wallTime) else { return verdict }
+        guard let job = learner.active.allowing(request, at: moment) else { return verdict }
         let lenient = snapshot.lenientAccess.decide(request, address: address)
         if case .deny = lenient { return verdict }
         warn(of: request, denial, letThroughFor: job)
@@ -41,7 +41,7 @@ extension Worker {
             Observation(
                 request.access, verdict, isOpened: account.outcome == .opened, requestBytes: UInt64(requestBytes),
                 responseBytes: UInt64(account.bodyBytes), credential: request.credential?.rule.name,
-                addresses: addressesToName(request)), at: wallTime)
+                addresses: addressesToName(request)), at: moment)
     }
 
     /// Notes a request whose redirect Larder follows in place of its client.
@@ -57,7 +57,7 @@ extension Worker {
         learner.note(
             Observation(
                 request.access, .allowed, isEndOfTunnel: true, requestBytes: UInt64(toOrigin),
-                responseBytes: UInt64(toClient), addresses: addressesToName(request)), at: wallTime)
+                responseBytes: UInt64(toClient), addresses: addressesToName(request)), at: moment)
     }
 
     /// Nil if the access rules did not decide about the request: it was malformed, had to authenticate first, or found no room.
@@ -71,7 +71,7 @@ extension Worker {
         case .none, .local, .refused: return nil
         case .hit, .stale, .revalidated, .collapsed, .miss, .passed, .failed, .tunnel, .opened: break
         }
-        guard learner?.active.allowing(request.access, at: wallTime) != nil,
+        guard learner?.active.allowing(request.access, at: moment) != nil,
             case .deny = snapshot.access.decide(request.access, address: nil)
         else { return .allowed }
         return .permitted
@@ -102,13 +102,13 @@ extension Worker {
     func tendLearning() {
         learner?.flush()
         if learningChanges != shared.learning.changeCount { adoptLearning() }
-        if number == 0 { shared.learning.tend(on: shared.pool, now: wallTime) }
+        if number == 0 { shared.learning.tend(on: shared.pool, now: moment) }
     }
 }
 
 extension Snapshot {
     /// Why a request must not get a connection to the address. Nil: it may, by the rules or for a job that learns with `--allow`.
-    func denial(of address: IPAddress, for request: AccessRequest, learning: ActiveJobs?, now: WallTime) -> Denial? {
+    func denial(of address: IPAddress, for request: AccessRequest, learning: ActiveJobs?, now: Moment) -> Denial? {
         guard let denial = access.mayDial(request, address: address) else { return nil }
         guard learning?.allowing(request, at: now) != nil else { return denial }
         return lenientAccess.mayDial(request, address: address) == nil ? nil : denial

@@ -18,7 +18,7 @@ final class WorkerLearner {
         self.book = book
     }
 
-    func note(_ observation: Observation, at now: WallTime) {
+    func note(_ observation: Observation, at now: Moment) {
         let jobs = active.jobs(of: observation.request, at: now)
         guard !jobs.isEmpty else { return }
         notes.append(.init(observation: observation, jobs: jobs))

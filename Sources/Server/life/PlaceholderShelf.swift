@@ -24,7 +24,7 @@ package final class PlaceholderShelf: Sendable {
     ///
     /// - Parameter lifetime: nil until it is revoked.
     package func issue(
-        _ credential: String, like secret: Secret, prefix: String?, job: String?, lifetime: Seconds?, now: WallTime
+        _ credential: String, like secret: Secret, prefix: String?, job: String?, lifetime: Seconds?, now: Moment
     ) throws(PlaceholderBook.Failure) -> Placeholder {
         let shape = PlaceholderShape(like: secret, prefix: prefix.map { Array($0.utf8) })
         var random: [UInt8] = []
@@ -34,16 +34,16 @@ package final class PlaceholderShelf: Sendable {
         }
         let placeholder = Placeholder(
             id: String(decoding: hexadecimal(Shared.random(4)), as: UTF8.self), text: text, credential: credential,
-            job: job, issuedAt: now, endsAt: lifetime.map { now + $0 })
+            job: job, issuedAt: now.wallTime, endsAt: lifetime.map { Expiry(after: $0, from: now) })
         try state.withLock { (state) throws(PlaceholderBook.Failure) in
-            try state.book.issue(placeholder)
+            try state.book.issue(placeholder, now: now)
             state.index = PlaceholderIndex(state.book.placeholders)
         }
         return placeholder
     }
 
     /// - Returns: those that held until now.
-    package func revoke(_ selection: PlaceholderBook.Selection, now: WallTime) -> [Placeholder] {
+    package func revoke(_ selection: PlaceholderBook.Selection, now: Moment) -> [Placeholder] {
         state.withLock { state in
             let revoked = state.book.revoke(selection, now: now)
             state.index = PlaceholderIndex(state.book.placeholders)

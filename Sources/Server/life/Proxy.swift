@@ -16,6 +16,9 @@ import TLS
 package final class Proxy: Sendable {
     package let shared: Shared
     package let startedAt: WallTime
+    private let started = MonotonicTime.read()
+    /// For how long it has run.
+    package var uptime: Duration { MonotonicTime.read().duration(since: started) }
     private let state: Locked<State>
 
     private struct State {

@@ -136,12 +136,12 @@ package final class Shared: Sendable {
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// The clients that did not accept the certificate for a host, the latest first.
-    package func refusedLeaves(now: WallTime) -> [(key: LeafRefusals.Key, entry: LeafRefusals.Entry)] {
+    package func refusedLeaves(now: Moment) -> [(key: LeafRefusals.Key, entry: LeafRefusals.Entry)] {
         leafRefusals.withLock { $0.list(now: now) }
     }
 
     /// The origins that asked for a certificate of the client, the latest first.
-    package func askingOrigins(now: WallTime) -> [(host: String, entry: CertificateRequests.Entry)] {
+    package func askingOrigins(now: Moment) -> [(host: String, entry: CertificateRequests.Entry)] {
         certificateRequests.withLock { $0.list(now: now) }
     }
 

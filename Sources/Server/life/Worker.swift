@@ -177,6 +177,8 @@ import Synchronization
     /// The wall clock at the beginning of this turn.
     var wallTime: WallTime { WallTime(ticks: loop.wallTicks) }
 
+    var moment: Moment { Moment(uptime: uptime, wallTime: wallTime) }
+
     /// Makes a wake that any thread may call. It runs `work` on this thread, in a later turn.
     func wake(_ work: @escaping @Sendable (Worker) -> Void) -> Wake {
         let inbox = loop.inbox
@@ -438,8 +440,23 @@ import Synchronization
         loop.stop()
     }
 
+    /// Looks whether the wall clock was set. What ends by the wall clock was examined once, and since then its end is awaited by the other clock: if the wall clock was set
+    /// forward, or the machine has slept, the end may have passed.
+    private func watchClock() {
+        guard let change = clockWatch.change(at: moment) else { return }
+        if change > .zero { forgetProofs() }
+        guard number == 0 else { return }
+        Diagnostics.warning(
+            change > .zero
+                ? "the clock of this machine is \(change.count) s further than it was"
+                : "the clock of this machine was set back by \(-change.count) s: responses that were stored meanwhile are validated"
+        )
+    }
+    private var clockWatch = ClockWatch()
+
     /// What is due once a second.
     private func tick() {
+        watchClock()
         publishGauges()
         origins.closeOutdatedLogIns(snapshot.secrets)
         // One worker looks after what is of all of them.

@@ -119,7 +119,7 @@ extension Fetch {
             return nil
         }
         let found = try PlaceholderBody(
-            kept.bytes, members.syntax, members.places, credential: members.credential, index, now: worker.wallTime)
+            kept.bytes, members.syntax, members.places, credential: members.credential, index, now: worker.moment)
         guard let found else { return nil }
         guard let version = snapshot.secrets.version(of: members.credential) else {
             return .refusal(.credentialUnavailable)
@@ -251,7 +251,7 @@ extension Fetch {
         let rule = snapshot.configuration.credentials.first { $0.name == renewal.credential }
         return try worker.shared.placeholders.issue(
             renewal.credential, like: renewal.secret, prefix: rule?.means.placeholderPlaces?.prefix, job: old.job,
-            lifetime: old.endsAt.map { $0 - worker.wallTime }, now: worker.wallTime
+            lifetime: old.endsAt?.left(at: worker.moment), now: worker.moment
         ).text
     }
 }

@@ -163,7 +163,7 @@ final class LinkOpener: TimedObject {
     private func objection(to address: IPAddress, port: UInt16, of addressee: Opening.Addressee) -> Denial? {
         worker.shared.objection(
             to: request.access, address: address, port: port, of: addressee, over: opening.goal.route, snapshot,
-            learning: worker.learner?.active, now: worker.wallTime)
+            learning: worker.learner?.active, now: worker.moment)
     }
 
     private func connect(_ addresses: [SocketAddress]) {

@@ -89,7 +89,7 @@ final class OriginPools {
 
     private func mayDial(_ address: IPAddress, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
         snapshot.denial(
-            of: address, for: request.access, learning: worker.learner?.active, now: worker.wallTime) == nil
+            of: address, for: request.access, learning: worker.learner?.active, now: worker.moment) == nil
     }
 
     /// Opens a link for the request, or queues the request. Returns nil if the request now waits, and otherwise why it cannot.

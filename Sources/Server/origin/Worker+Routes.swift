@@ -110,7 +110,7 @@ extension Shared {
     /// - Parameter route: the one that the request takes. Through a next proxy, that proxy knows what it is itself.
     func objection(
         to request: AccessRequest, address: IPAddress, port: UInt16, of addressee: Opening.Addressee, over route: Route,
-        _ snapshot: Snapshot, learning: ActiveJobs?, now: WallTime
+        _ snapshot: Snapshot, learning: ActiveJobs?, now: Moment
     ) -> Denial? {
         if addressee == .destination,
             let denial = snapshot.denial(of: address, for: request, learning: learning, now: now)

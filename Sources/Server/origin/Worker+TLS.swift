@@ -41,12 +41,12 @@ extension Worker {
 
     /// An origin has asked for a certificate of the client.
     func noteCertificateRequest(by host: String) {
-        shared.certificateRequests.withLock { $0.noteRequest(by: host, now: wallTime) }
+        shared.certificateRequests.withLock { $0.noteRequest(by: host, now: moment) }
     }
 
     /// It ended the connection because it got none.
     func noteCertificateRefusal(by host: String) {
-        guard shared.certificateRequests.withLock({ $0.noteRefusal(by: host, now: wallTime) }) else { return }
+        guard shared.certificateRequests.withLock({ $0.noteRefusal(by: host, now: moment) }) else { return }
         Diagnostics.warning(
             "\(host) wants a certificate of the client: Larder has none to show, and the client's own does not pass an opened tunnel. Name one in tls of a rule of origins, or leave the host out of intercept.hosts, or say intercept: no in its access rule"
         )

@@ -119,8 +119,7 @@ package final class AuthenticationWatch {
         _ url: TargetURI, _ settings: BearerSettings, _ shelf: AuthenticationShelf, _ snapshot: Snapshot,
         _ now: MonotonicTime
     ) {
-        if keys != nil, let fetchedAt = download?.fetchedAt, download?.failure != nil,
-            WallTime(ticks: loop.wallTicks) - fetchedAt > Seconds(settings.keysKept.components.seconds)
+        if keys != nil, download?.failure != nil, let age = download?.age(now: now.sinceStart), age > settings.keysKept
         {
             keys = nil
             Diagnostics.error(

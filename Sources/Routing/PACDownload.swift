@@ -130,6 +130,7 @@ package struct PACDownload: Equatable, Sendable {
     package private(set) var version: Version?
     /// When the server sent the version in use, or confirmed it.
     package private(set) var fetchedAt: WallTime?
+    private var confirmedAt: Duration?
     /// Nil if the last attempt succeeded, or if there was none.
     package private(set) var failure: Failure?
 
@@ -144,6 +145,9 @@ package struct PACDownload: Equatable, Sendable {
         self.refresh = refresh
         dueAt = min(dueAt, now + refresh)
     }
+
+    /// For how long the server has not confirmed the version in use. Nil: there is none.
+    package func age(now: Duration) -> Duration? { confirmedAt.map { now - $0 } }
 
     /// The script is fetched as soon as possible.
     package mutating func expedite() { dueAt = .zero }
@@ -187,6 +191,7 @@ package struct PACDownload: Equatable, Sendable {
     private mutating func succeeded(_ now: Duration, _ wallTime: WallTime) {
         state = .idle
         fetchedAt = wallTime
+        confirmedAt = now
         failure = nil
         dueAt = now + refresh
     }

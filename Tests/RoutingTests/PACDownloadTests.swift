@@ -82,6 +82,19 @@ private let script = Array("function FindProxyForURL() {}".utf8)
         #expect(download.begin(now: .seconds(7200)) == nil && download.begin(now: .seconds(7201)) != nil)
     }
 
+    @Test(arguments: [-86_400, 86_400] as [Int64])
+    func `how old a version is does not depend on the time of day`(_ change: Int64) {
+        var download = accepted()
+        #expect(begun().age(now: .seconds(9)) == nil)
+        #expect(download.age(now: .seconds(3600)) == .seconds(3600))
+        _ = download.begin(now: .seconds(3600))
+        _ = download.answered(.failed(.tooLong), now: .seconds(3601), wallTime: time + Seconds(change))
+        #expect(download.age(now: .seconds(3601)) == .seconds(3601), "a failure confirms nothing")
+        _ = download.begin(now: .seconds(7200))
+        _ = download.answered(.unchanged, now: .seconds(7201), wallTime: time + Seconds(change))
+        #expect(download.age(now: .seconds(7202)) == .seconds(1))
+    }
+
     @Test func `a failure keeps the version, and is retried sooner, after growing pauses`() {
         var download = accepted()
         var now = Duration.seconds(3600)

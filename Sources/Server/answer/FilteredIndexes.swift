@@ -27,8 +27,15 @@ final class FilteredIndexes: Sendable {
         var content: Content
         var withheld: [Withheld] = []
         var hasUndated = false
+        /// For which time it was worked out.
+        var madeAt: WallTime
         /// The first moment at which the result may be another one.
         var changesAt: WallTime?
+
+        /// If the clock was set back since then, the result has releases that are too young now.
+        func holds(at now: WallTime) -> Bool {
+            now + WallTime.tolerance >= madeAt && (changesAt.map { now < $0 } ?? true)
+        }
     }
 
     enum Answer {
@@ -64,7 +71,7 @@ final class FilteredIndexes: Sendable {
                     entries[question]?.waiting.append(wake())
                     return .wait
                 }
-                if result.changesAt.map({ now < $0 }) ?? true { return .ready(result) }
+                if result.holds(at: now) { return .ready(result) }
             }
             if entries.count >= Self.entriesMax { entries = entries.filter { $0.value.result == nil } }
             entries[question] = Entry(body: body, result: nil, waiting: [wake()])

@@ -21,9 +21,9 @@ struct IndexFiltering: Sendable {
         do throws(Problem) {
             return result(of: try filtered(try text()))
         } catch {
-            if case .text(.gone) = error { return FilteredIndexes.Result(content: .gone) }
+            if case .text(.gone) = error { return FilteredIndexes.Result(content: .gone, madeAt: now) }
             Diagnostics.warning("min_age: \(Diagnostics.masked(uri)) is not filtered: \(error.text)")
-            return FilteredIndexes.Result(content: .unreadable)
+            return FilteredIndexes.Result(content: .unreadable, madeAt: now)
         }
     }
 
@@ -53,7 +53,8 @@ struct IndexFiltering: Sendable {
 
     private func result(of index: FilteredIndex) -> FilteredIndexes.Result {
         var result = FilteredIndexes.Result(
-            content: .asStored, withheld: index.withheld, hasUndated: index.undatedCount > 0, changesAt: index.changesAt
+            content: .asStored, withheld: index.withheld, hasUndated: index.undatedCount > 0, madeAt: now,
+            changesAt: index.changesAt
         )
         guard let text = index.text else { return result }
         if let body = stored(text) {

@@ -41,8 +41,11 @@ package struct DigestNonces: Sendable {
 
     package static let skewMax = Duration.seconds(60)
 
-    /// When the oldest nonce that is valid was made.
-    func oldest(now: Duration) -> UInt64 { milliseconds(max(now + clockOffset() - lifetime, .zero)) }
+    /// When the nonces that are valid were made, until now.
+    func valid(now: Duration) -> ClosedRange<UInt64> {
+        let time = max(now + clockOffset(), .zero)
+        return milliseconds(max(time - lifetime, .zero))...milliseconds(time)
+    }
 
     /// When a nonce was made, by the monotonic clock. Later than now if another node with a clock that is ahead has made it.
     func issueTime(of nonce: DigestNonce) -> Duration {

@@ -141,7 +141,7 @@ package struct DigestScheme: AuthenticationScheme {
             return .refused(.wrong)
         }
         guard case .valid(let nonce, let isOld) = nonces.read(credentials.nonce, at: attempt.now),
-            memory.use(credentials.count, of: nonce, oldest: nonces.oldest(now: attempt.now))
+            memory.use(credentials.count, of: nonce, valid: nonces.valid(now: attempt.now))
         else { return .refused(.stale) }
         memory.succeeded(attempt.client, as: user, now: attempt.now)
         let next = isOld ? nonces.make(at: attempt.now) : nil

@@ -14,6 +14,8 @@ package struct NonceCounts: Sendable {
     private var start = 0
     /// A nonce from this time or before it that is not in the table may have been used: it was removed to make room.
     private var forgottenUntil: UInt64?
+    /// The latest time at which a count was used.
+    private var latest: UInt64 = 0
     private let countMax: Int
     /// Those that were used since the other nodes of a fleet were told. Nil: there are none.
     private var untold: Set<DigestNonce>?
@@ -32,17 +34,18 @@ package struct NonceCounts: Sendable {
     ///
     /// - Parameters:
     ///   - nonce: one that is valid. Those that no longer are can be forgotten.
-    ///   - oldest: when the oldest nonce that is valid was made, in milliseconds.
-    package mutating func use(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
-        guard take(count, of: nonce, oldest: oldest) else { return false }
+    ///   - valid: when the nonces that are valid were made, in milliseconds, until now.
+    package mutating func use(_ count: UInt32, of nonce: DigestNonce, valid: ClosedRange<UInt64>) -> Bool {
+        notice(valid.upperBound)
+        guard take(count, of: nonce, valid) else { return false }
         if untold != nil { note(nonce) }
         return true
     }
 
-    private mutating func take(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
+    private mutating func take(_ count: UInt32, of nonce: DigestNonce, _ valid: ClosedRange<UInt64>) -> Bool {
         guard var window = windows[nonce] else {
             if let forgottenUntil, nonce.issued <= forgottenUntil { return false }
-            add(nonce, Window(highest: count, used: 1), oldest: oldest)
+            add(nonce, Window(highest: count, used: 1), valid)
             return true
         }
         if count > window.highest {
@@ -59,12 +62,15 @@ package struct NonceCounts: Sendable {
         return true
     }
 
-    private mutating func add(_ nonce: DigestNonce, _ window: Window, oldest: UInt64) {
+    private mutating func add(_ nonce: DigestNonce, _ window: Window, _ valid: ClosedRange<UInt64>) {
         windows[nonce] = window
         order.append(nonce)
-        while start < order.count, order[start].issued < oldest || windows.count > countMax {
+        while start < order.count, order[start].issued < valid.lowerBound || windows.count > countMax {
             let first = order[start]
-            if first.issued >= oldest { forgottenUntil = max(forgottenUntil ?? 0, first.issued) }
+            // One from the future is of the time before the clock was set back. No nonce would be accepted until then.
+            if first.issued >= valid.lowerBound, first.issued <= valid.upperBound.saturatingAdd(NonceCounts.skewMax) {
+                forgottenUntil = max(forgottenUntil ?? 0, first.issued)
+            }
             windows[first] = nil
             start += 1
         }
@@ -72,6 +78,19 @@ package struct NonceCounts: Sendable {
         order.removeFirst(start)
         start = 0
     }
+
+    /// In a fleet, nonces are dated by the wall clock. If it was set back, nonces of an earlier time are valid once more that may have been used and forgotten, and none that was
+    /// made until now counts as unused.
+    private mutating func notice(_ now: UInt64) {
+        if now.saturatingAdd(NonceCounts.skewMax) < latest {
+            forgottenUntil = now
+            latest = now
+        } else {
+            latest = max(latest, now)
+        }
+    }
+
+    private static let skewMax = milliseconds(DigestNonces.skewMax)
 
     // MARK: a fleet
 
@@ -111,11 +130,11 @@ package struct NonceCounts: Sendable {
 
     /// Another node has used these counts. What either node has used counts as used.
     ///
-    /// - Parameter oldest: as in `use`.
-    package mutating func count(_ told: Told, oldest: UInt64) {
-        guard told.nonce.issued >= oldest else { return }
+    /// - Parameter valid: as in `use`.
+    package mutating func count(_ told: Told, valid: ClosedRange<UInt64>) {
+        guard told.nonce.issued >= valid.lowerBound else { return }
         guard var window = windows[told.nonce] else {
-            return add(told.nonce, Window(highest: told.highest, used: told.used), oldest: oldest)
+            return add(told.nonce, Window(highest: told.highest, used: told.used), valid)
         }
         if told.highest > window.highest {
             window.used = NonceCounts.older(window.used, by: told.highest - window.highest) | told.used
@@ -128,5 +147,12 @@ package struct NonceCounts: Sendable {
 
     private static func older(_ used: UInt128, by distance: UInt32) -> UInt128 {
         distance < windowBits ? used << UInt128(distance) : 0
+    }
+}
+
+extension UInt64 {
+    fileprivate func saturatingAdd(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
     }
 }

@@ -49,7 +49,7 @@ package struct ProvenDigest<Hash: RunningHash>: Sendable {
 
     /// Uses up the count of credentials that are right. Returns false if it has been used, or may have been.
     package func use(_ claim: DigestClaim, _ memory: VerifiedCredentials, now: Duration) -> Bool {
-        memory.use(claim.count, of: nonce, oldest: nonces.oldest(now: now))
+        memory.use(claim.count, of: nonce, valid: nonces.valid(now: now))
     }
 
     /// Adds the value of `Proxy-Authentication-Info` to a text.

@@ -160,8 +160,8 @@ package struct VerifiedCredentials: Sendable {
 
     /// Uses a count of a nonce of Digest. Returns false if it may have been used before.
     ///
-    /// - Parameter oldest: when the oldest nonce that is valid was made. Older ones may be forgotten.
-    func use(_ count: UInt32, of nonce: DigestNonce, oldest: UInt64) -> Bool {
-        attempts.withAttempts { $0.nonces.use(count, of: nonce, oldest: oldest) }
+    /// - Parameter valid: when the nonces that are valid were made, until now. Older ones may be forgotten.
+    func use(_ count: UInt32, of nonce: DigestNonce, valid: ClosedRange<UInt64>) -> Bool {
+        attempts.withAttempts { $0.nonces.use(count, of: nonce, valid: valid) }
     }
 }

@@ -395,8 +395,8 @@ struct NonceTests {
         _ row: (used: [UInt32], next: UInt32, isAccepted: Bool)
     ) {
         var counts = NonceCounts()
-        for count in row.used { #expect(counts.use(count, of: Self.nonce(1), oldest: 0) == true) }
-        #expect(counts.use(row.next, of: Self.nonce(1), oldest: 0) == row.isAccepted)
+        for count in row.used { #expect(counts.use(count, of: Self.nonce(1), valid: 0...9_000_000) == true) }
+        #expect(counts.use(row.next, of: Self.nonce(1), valid: 0...9_000_000) == row.isAccepted)
     }
 
     @Test(arguments: 0..<8) func `in whatever order, no count is accepted twice`(_ seed: UInt64) {
@@ -406,7 +406,7 @@ struct NonceTests {
         for _ in 0..<2000 {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let count = UInt32(state >> 33) % 300 + 1
-            guard counts.use(count, of: Self.nonce(1), oldest: 0) else { continue }
+            guard counts.use(count, of: Self.nonce(1), valid: 0...9_000_000) else { continue }
             let isNew = seen.insert(count).inserted
             #expect(isNew)
         }
@@ -424,39 +424,53 @@ struct NonceTests {
     ) {
         var (there, here) = (NonceCounts(), NonceCounts())
         there.share()
-        for count in row.there { _ = there.use(count, of: Self.nonce(5), oldest: 0) }
-        for count in row.here { _ = here.use(count, of: Self.nonce(5), oldest: 0) }
+        for count in row.there { _ = there.use(count, of: Self.nonce(5), valid: 0...9_000_000) }
+        for count in row.here { _ = here.use(count, of: Self.nonce(5), valid: 0...9_000_000) }
         let told = [there.takeUntold(10), there.takeUntold(10)]
         #expect(told.map(\.count) == [1, 0])
-        for told in told[0] { here.count(told, oldest: 0) }
-        let isAccepted = here.use(row.next, of: Self.nonce(5), oldest: 0)
+        for told in told[0] { here.count(told, valid: 0...9_000_000) }
+        let isAccepted = here.use(row.next, of: Self.nonce(5), valid: 0...9_000_000)
         #expect(isAccepted == row.isAccepted)
     }
 
     @Test func `who is alone tells nothing, and what is too old is not told`() {
         var (alone, here) = (NonceCounts(), NonceCounts())
-        _ = alone.use(1, of: Self.nonce(5), oldest: 0)
+        _ = alone.use(1, of: Self.nonce(5), valid: 0...9_000_000)
         let told = alone.takeUntold(10)
         #expect(told.isEmpty)
-        here.count(NonceCounts.Told(nonce: Self.nonce(5), highest: 1, used: 1), oldest: 5_001)
+        here.count(NonceCounts.Told(nonce: Self.nonce(5), highest: 1, used: 1), valid: 5_001...9_000_000)
         #expect(here.count == 0)
     }
 
     @Test func `the table is bounded, and what it forgets cannot be used again`() {
         var counts = NonceCounts(countMax: 3)
-        for second in 1...5 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == true) }
+        for second in 1...5 { #expect(counts.use(1, of: Self.nonce(second), valid: 0...9_000_000) == true) }
         #expect(counts.count == 3)
-        #expect(counts.use(2, of: Self.nonce(1), oldest: 0) == false)
-        #expect(counts.use(1, of: Self.nonce(2), oldest: 0) == false)
-        for second in 3...5 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == false) }
-        #expect(counts.use(1, of: Self.nonce(6), oldest: 0) == true)
+        #expect(counts.use(2, of: Self.nonce(1), valid: 0...9_000_000) == false)
+        #expect(counts.use(1, of: Self.nonce(2), valid: 0...9_000_000) == false)
+        for second in 3...5 { #expect(counts.use(1, of: Self.nonce(second), valid: 0...9_000_000) == false) }
+        #expect(counts.use(1, of: Self.nonce(6), valid: 0...9_000_000) == true)
+    }
+
+    @Test func `after the clock was set back, what was made until then counts as used`() {
+        var counts = NonceCounts(countMax: 3)
+        #expect(counts.use(1, of: Self.nonce(500), valid: 0...500_000) == true)
+        // Forgotten, because it was no longer valid.
+        #expect(counts.use(1, of: Self.nonce(5000), valid: 4_500_000...5_000_000) == true)
+        #expect(counts.use(1, of: Self.nonce(500), valid: 100_000...600_000) == false, "somebody sends it again")
+        #expect(counts.use(1, of: Self.nonce(600), valid: 100_000...600_000) == false)
+        #expect(counts.use(1, of: Self.nonce(601), valid: 101_000...601_000) == true, "one that was made since then")
+        // Those from before that are forgotten to make room are in the future: they do not keep others out.
+        for second in 602...605 { #expect(counts.use(1, of: Self.nonce(second), valid: 105_000...605_000) == true) }
+        // Clocks of nodes differ: that is no clock that was set back.
+        #expect(counts.use(1, of: Self.nonce(606), valid: 46_000...546_000) == true)
     }
 
     @Test func `nonces that are no longer valid make room without harm to others`() {
         var counts = NonceCounts(countMax: 3)
-        for second in 1...3 { #expect(counts.use(1, of: Self.nonce(second), oldest: 0) == true) }
-        #expect(counts.use(1, of: Self.nonce(9), oldest: 4000) == true)
+        for second in 1...3 { #expect(counts.use(1, of: Self.nonce(second), valid: 0...9_000_000) == true) }
+        #expect(counts.use(1, of: Self.nonce(9), valid: 4000...9_000_000) == true)
         #expect(counts.count == 1)
-        #expect(counts.use(1, of: Self.nonce(4), oldest: 4000) == true)
+        #expect(counts.use(1, of: Self.nonce(4), valid: 4000...9_000_000) == true)
     }
 }

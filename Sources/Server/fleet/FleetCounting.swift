@@ -361,7 +361,8 @@ final class FleetCounting {
             let before = attempts.failures.waitsBegun
             for failure in told.failures { attempts.failures.count(SharedFailure(failure), now: time) }
             for nonce in told.nonces {
-                attempts.nonces.count(NonceCounts.Told(nonce), oldest: wall - min(wall, FleetCounting.nonceAgeMax))
+                attempts.nonces.count(
+                    NonceCounts.Told(nonce), valid: wall - min(wall, FleetCounting.nonceAgeMax)...wall)
             }
             return attempts.failures.waitsBegun != before
         }

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -22,6 +23,10 @@ int clarder_socket(int domain, int type) { return socket(domain, type | SOCK_NON
 int clarder_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
 int clarder_timerfd(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); }
+
+int clarder_sem_wait(sem_t *semaphore, const struct timespec *until) {
+    return sem_clockwait(semaphore, CLOCK_MONOTONIC, until);
+}
 
 int clarder_timerfd_repeat(int fd, long nanoseconds) {
     struct timespec pause = {nanoseconds / 1000000000, nanoseconds % 1000000000};

@@ -1,6 +1,7 @@
 #pragma once
 /* What Swift can not import: GNU-only calls, variadics and function-like macros. No logic here.
    Never define _GNU_SOURCE in this header (module mismatch of fd_set); the .c files do. */
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@ int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length);   /* S
 int clarder_socket(int domain, int type);                                   /* SOCK_NONBLOCK | SOCK_CLOEXEC added */
 int clarder_eventfd(void);
 int clarder_timerfd(void);                                                  /* CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC */
+int clarder_sem_wait(sem_t *semaphore, const struct timespec *until);      /* sem_clockwait, CLOCK_MONOTONIC */
 int clarder_timerfd_repeat(int fd, long nanoseconds);                       /* 0 stops it */
 int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
 ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */

@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Synchronization
 
@@ -10,7 +11,8 @@ package final class DiskStore: @unchecked Sendable {
     private let queue: WriterQueue
     private let reader: DiskStoreReader
     /// When the last warning was logged, in seconds of the wall clock.
-    private let lastPinnedWarning = Atomic<Int64>(0)
+    /// In seconds of the clock that never goes back.
+    private let lastPinnedWarning = Atomic<Int64>(-60)
     private let threads: DiskStoreThreads
 
     private init(_ parts: DiskStoreParts, _ threads: DiskStoreThreads) {
@@ -362,7 +364,7 @@ package final class DiskStore: @unchecked Sendable {
     /// Counts the refusal and logs it once a minute.
     private func refusedPinned(_ key: [UInt8]) {
         parts.counters.refusedPinned.count()
-        let now = Int64(time(nil))
+        let now = Int64(clamping: MonotonicTime.read().nanoseconds / 1_000_000_000)
         let last = lastPinnedWarning.load(ordering: .relaxed)
         guard now - last >= 60,
             lastPinnedWarning.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged

@@ -310,6 +310,32 @@ struct WatchTests {
         #expect(lines[4].hasPrefix("f0-9-1 ") && lines[5].hasPrefix("f0-8-1 ") && lines[6] == "… and 7 more")
     }
 
+    @Test(arguments: [
+        "0", "-1", "9007199254740991", "9007199254740992", "9223372036854775807", "-9223372036854775808",
+        "18446744073709551615", "1e300", "-1e300", "0.5", "null", "\"1\"",
+    ])
+    func `numbers at their bounds make a picture`(_ number: String) throws {
+        var pictures = TrafficPictures()
+        for other in [number, "1", number] {
+            let stats = """
+                {"version":"1","uptime_seconds":\(number),"requests":{"total":\(other)},"hit_ratio":{"requests":\(number)},
+                 "bandwidth":{"to_clients":\(number),"from_origins":\(number)},
+                 "bandwidth_limits":[{"limit":"total","rate":\(number),"average":\(number)}]}
+                """
+            let list = [(number, other), (other, number)].enumerated().map { index, pair in
+                """
+                {"id":"f\(index)","method":"GET","url":"http://a/","state":"waiting","age_milliseconds":\(number),
+                 "received_bytes":\(pair.0),"expected_bytes":\(pair.1),"sent_bytes":\(number)}
+                """
+            }
+            let text = pictures.next(
+                try JSONValue(parsing: Array(stats.utf8)),
+                try JSONValue(parsing: Array("{\"transfers\":[\(list.joined(separator: ","))]}".utf8)),
+                after: .seconds(1), columns: 200, rows: 50)
+            #expect(text.split(separator: "\n").count == 5)
+        }
+    }
+
     @Test func `without a transfer it says so`() throws {
         var pictures = TrafficPictures()
         #expect(try picture(&pictures, total: 1, transfers: "").last == "no transfer is under way")

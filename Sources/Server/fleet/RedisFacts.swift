@@ -16,6 +16,37 @@ package struct RedisFacts: Sendable, Equatable {
             self.report = report
             self.clockAhead = clockAhead
         }
+
+        /// Nil if the node has said nothing for too long.
+        ///
+        /// - Parameters:
+        ///   - left: for how many milliseconds the Redis keeps the report. Below zero: for ever. Nil: the user may not ask.
+        ///   - now: in milliseconds since 1970.
+        init?(_ report: NodeReport, left: Int64?, now: Int64) {
+            // So long ago the Redis got it.
+            let age = left.map { Int64(FleetNode.reportSeconds) * 1000 - min(max($0, -2), 1 << 53) }
+            guard age.map({ $0 <= Int64(SeenNodes.silenceMax / 1_000_000) }) ?? true else { return nil }
+            self.init(report: report, clockAhead: age.map { report.saidAt.saturatingAdd($0).saturatingSubtract(now) })
+        }
+    }
+
+    /// By how many milliseconds a clock is ahead.
+    ///
+    /// - Parameters:
+    ///   - time: in microseconds since 1970, as INFO says. Nil if it is no number.
+    ///   - now: in milliseconds since 1970.
+    static func clockAhead(_ time: String, now: Int64) -> Int64? {
+        Int64(time).map { ($0 / 1000).saturatingSubtract(now) }
+    }
+
+    /// Whether a node has said something within the last minute, by its own clock.
+    ///
+    /// - Parameters:
+    ///   - entry: its line in the register, which begins with the seconds since 1970.
+    ///   - now: in milliseconds since 1970.
+    static func isOfLastMinute(_ entry: [UInt8], now: Int64) -> Bool {
+        let time = entry.split(separator: 0x20).first.flatMap(parseDecimal).flatMap { Int64(exactly: $0) } ?? 0
+        return (now / 1000).saturatingSubtract(time).magnitude < 60
     }
 
     /// As in the configuration.
@@ -142,7 +173,7 @@ private func readInfo(_ probe: RedisProbe, _ facts: inout RedisFacts) throws(Pro
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2, !line.hasPrefix("#") { facts.info[String(parts[0])] = String(parts[1]) }
     }
-    facts.clockAhead = facts.info["server_time_usec"].flatMap { Int64($0) }.map { $0 / 1000 - now }
+    facts.clockAhead = facts.info["server_time_usec"].flatMap { RedisFacts.clockAhead($0, now: now) }
 }
 
 private let pingCount = 20
@@ -178,11 +209,11 @@ private func readNodes(
     _ probe: RedisProbe, _ terms: FleetTerms, _ facts: inout RedisFacts
 ) throws(ProbeFailure) {
     guard let register = try probe.ask([Array("HGETALL".utf8), SharedKeys.nodes]).array else { return }
-    let entries = stride(from: 0, to: register.count - 1, by: 2).compactMap { index -> (String, Int64)? in
+    let entries = stride(from: 0, to: register.count - 1, by: 2).compactMap { index -> (String, [UInt8])? in
         guard let name = register[index].text, let value = register[index + 1].data else { return nil }
-        return (name, value.split(separator: 0x20).first.flatMap(parseDecimal).flatMap { Int64(exactly: $0) } ?? 0)
+        return (name, value)
     }
-    for (name, seenAt) in entries.sorted(by: { $0.0 < $1.0 }).prefix(SeenNodes.countMax) {
+    for (name, entry) in entries.sorted(by: { $0.0 < $1.0 }).prefix(SeenNodes.countMax) {
         let key = SharedKeys.report(of: name)
         let value = try probe.ask([Array("MGET".utf8), key]).array?.first?.data
         let now = wallMilliseconds()
@@ -190,12 +221,9 @@ private func readNodes(
         do throws(NodeReportError) {
             guard let value else { throw .notAReport }
             let report = try NodeReport.decode(value, of: name, hash: terms.hash)
-            // So long ago the Redis got it.
-            let age = left.map { Int64(FleetNode.reportSeconds) * 1000 - min(max($0, -2), 1 << 53) }
-            guard age.map({ $0 <= Int64(SeenNodes.silenceMax / 1_000_000) }) ?? true else { continue }
-            facts.nodes.append(RedisFacts.Node(report: report, clockAhead: age.map { report.saidAt + $0 - now }))
+            if let node = RedisFacts.Node(report, left: left, now: now) { facts.nodes.append(node) }
         } catch {
-            if abs(now / 1000 - seenAt) < 60 { facts.unreadable.append(name) }
+            if RedisFacts.isOfLastMinute(entry, now: now) { facts.unreadable.append(name) }
         }
     }
 }

@@ -320,13 +320,13 @@ private func namesakeChecks(_ facts: RedisFacts) -> [ServerCheck] {
 
 /// Ages and lifetimes of shared responses are counted by the clocks of the nodes. A difference of two seconds is what a beat and a busy machine explain.
 private func fleetClockCheck(_ facts: RedisFacts) -> ServerCheck {
-    let bound: Int64 = 2_000
+    let bound: UInt64 = 2_000
     var clocks: [(String, Int64)] = facts.nodes.compactMap { node in node.clockAhead.map { (node.report.node, $0) } }
     if let ahead = facts.clockAhead { clocks.append(("the Redis", ahead)) }
-    let wrong = clocks.filter { abs($0.1) > bound }
+    let wrong = clocks.filter { $0.1.magnitude > bound }
     guard wrong.isEmpty else {
         let list = wrong.map { name, ahead in
-            "\(name) by \(fixed(Double(abs(ahead)) / 1000)) s (\(ahead > 0 ? "ahead" : "behind"))"
+            "\(name) by \(fixed(Double(ahead.magnitude) / 1000)) s (\(ahead > 0 ? "ahead" : "behind"))"
         }
         return ServerCheck(
             name: "fleet clocks", state: .warning,

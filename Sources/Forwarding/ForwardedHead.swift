@@ -43,12 +43,15 @@ package enum ForwardedHead {
 
     /// The trailer fields that are forwarded (RFC 9110 §6.5.1): none that frames, routes or authenticates, and none that Larder itself acts
     /// on, because a recipient that merges trailers into the head would be deceived. Returns nil if no field is left.
-    package static func trailers(_ trailers: Fields?) -> Fields? {
+    ///
+    /// - Parameter own: names in lower case, of fields that Larder itself sets or removes in the head, or that it examines there.
+    package static func trailers(_ trailers: Fields?, without own: Set<String> = []) -> Fields? {
         guard let trailers else { return nil }
         let kept = trailers.dropping { line in
             guard line.name == .other else { return true }
             let name = trailers.name(of: line)
             return isForProxies(name) || isCredential(name) || LarderRemarks.isOwnField(name)
+                || (!own.isEmpty && own.contains(String(decoding: name.map(asciiLowercased), as: UTF8.self)))
                 || name.starts(with: "content-".utf8, by: { $0 | 0x20 == $1 }) && !isDigest(name)
         }
         return kept.lines.isEmpty ? nil : kept

@@ -53,9 +53,11 @@ package struct OutgoingBody: Sendable {
 
     /// Ends the body: all content has been given to `append`.
     ///
-    /// - Parameter trailers: as they were received; those that may not be forwarded are left out (RFC 9110 §6.5.1).
+    /// - Parameters:
+    ///   - trailers: as they were received; those that may not be forwarded are left out (RFC 9110 §6.5.1).
+    ///   - own: names of others that are left out, in lower case.
     /// - Returns: the bytes that end the body. Empty if the length ended it.
-    package mutating func end(trailers: Fields?) -> [UInt8] {
+    package mutating func end(trailers: Fields?, without own: Set<String> = []) -> [UInt8] {
         switch state {
         case .counted(let remaining):
             precondition(remaining == 0, "the content is shorter than its announced length")
@@ -64,7 +66,7 @@ package struct OutgoingBody: Sendable {
         case .chunked:
             state = .ended
             var last: [UInt8] = []
-            appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &last)
+            appendLastChunk(trailers: ForwardedHead.trailers(trailers, without: own), to: &last)
             return last
         case .ended: preconditionFailure("a body ends once")
         }

@@ -97,5 +97,13 @@ package struct CredentialTable: Sendable {
         }
     }
 
+    /// The fields, in lower case, in which a placeholder of a credential for the host may stand. What a client sends there is examined in the head, and
+    /// nowhere else.
+    package func fieldNames(forHostOf request: AccessRequest) -> Set<String> {
+        Set(
+            withPlaceholders.filter { $0.rule.conditions?.holdForHost(of: request) == true }
+                .flatMap { $0.rule.means.placeholderPlaces?.fields ?? [] }.map { $0.lowercased() })
+    }
+
     private func mayCarry(_ request: AccessRequest) -> Bool { !request.isTunnel && request.method != .trace }
 }

@@ -41,6 +41,13 @@ struct OutgoingBodyTests {
         #expect(sent(.chunked, ["a"], trailers: trailers) == ["1\r\na\r\n", "0\r\nX-Checksum: 1\r\n\r\n"])
     }
 
+    @Test func `fields that Larder itself decides about do not follow in trailers, in whatever spelling`() {
+        var trailers = Fields()
+        for name in ["x-TEAM", "X-Sum", "X-Team"] { trailers.append(.other, spelling: name.utf8, "1".utf8) }
+        var body = OutgoingBody(.chunked)
+        #expect(text(body.end(trailers: trailers, without: ["x-team"])) == "0\r\nX-Sum: 1\r\n\r\n")
+    }
+
     @Test func `content beyond the announced length does not go out: it would be the next request`() async {
         await #expect(processExitsWith: .failure) {
             var body = OutgoingBody(.length(1))

@@ -1,4 +1,9 @@
+import Credentials
+import Message
+import Routing
+import Rules
 import Server
+import Settings
 import Testing
 
 @Suite("Fields that are stored, and the clients that they reach")
@@ -59,6 +64,43 @@ struct FieldScenarios {
     }
 
     // MARK: trailers and interim responses
+
+    @Test func `what a rule or a credential decides about in the head cannot follow in a trailer`() throws {
+        let origin = try RecordingOrigin(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        defer { origin.end() }
+        try scenario({ configuration, _ in
+            configuration.origins = [
+                OriginRule(
+                    .init(),
+                    fields: [
+                        FieldChange(.set, Array("X-Team".utf8), Array("build".utf8)),
+                        FieldChange(.remove, Array("X-Gone".utf8)),
+                    ], number: 1)
+            ]
+            var places = PlaceholderPlaces()
+            places.fields = ["X-Vendor-Entry"]
+            var conditions = RuleConditions()
+            conditions.hosts = [.any]
+            configuration.credentials = [
+                CredentialRule(
+                    name: "vendor", .placeholder(places), conditions, secrets: [.token: .text(Secret("t0ken"))],
+                    allowsPlainHTTP: true)
+            ]
+        }) { s in
+            let client = try s.client()
+            let url = "http://127.0.0.1:\(origin.port)/a"
+            try client.ask("POST", url, ["Transfer-Encoding: chunked", "X-Gone: a"])
+            try client.send(
+                "1\r\na\r\n0\r\nx-team: other\r\nX-Gone: b\r\nx-vendor-entry: mine\r\nX-Sum: 1\r\n\r\n")
+            #expect(try client.response().status == 200)
+            try s.eventually("the trailers have come") {
+                String(decoding: origin.bytes, as: UTF8.self).hasSuffix("0\r\nX-Sum: 1\r\n\r\n")
+            }
+            let sent = String(decoding: origin.bytes, as: UTF8.self).lowercased()
+            #expect(sent.contains("x-team: build") && !sent.contains("other"))
+            #expect(!sent.contains("x-gone") && !sent.contains("x-vendor-entry"))
+        }
+    }
 
     @Test func `trailers reach the readers of the transfer and no later client (RFC 9110 §6.5.1)`() throws {
         try scenario { s in

@@ -268,8 +268,14 @@ extension Fetch {
         requestIsSent = true
         guard case .lent(let stream) = link else { return }
         if let encoder { sendEncoded(encoder.finish(), on: stream) }
-        let last = outgoingBody.end(trailers: trailers)
+        let last = outgoingBody.end(trailers: trailers, without: trailers == nil ? [] : ownFieldNames)
         if !last.isEmpty { _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) } }
+    }
+
+    /// The fields that are decided about in the head: what rules set and remove there, and where a credential may stand. In lower case.
+    private var ownFieldNames: Set<String> {
+        let ofRule = terms.fields.map { String(decoding: $0.spelling.map(asciiLowercased), as: UTF8.self) }
+        return snapshot.credentials.fieldNames(forHostOf: request.access).union(ofRule)
     }
 
     func drained() { notify { $0.mayUploadMore() } }

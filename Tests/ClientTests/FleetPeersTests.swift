@@ -68,6 +68,22 @@ struct FleetPeersTests {
         }
     }
 
+    @Test func `an origin says nothing in the name of a node, and the owner is heard`() async throws {
+        try await Fleet.withPeers { (fleet: Fleet) async throws -> Void in
+            try await eventually("it came from the owner", within: .seconds(120)) {
+                let path = try await fleet.fresh("/\(Self.long)/f?etag=y&forges=y", ownedBy: 1)
+                let before = try await answers(fleet, 0)
+                for node in [fleet.nodes[0], fleet.nodes[0], fleet.nodes[1]] {
+                    let heads = "\(try await fleet.get(path, node).heads)".lowercased()
+                    #expect(!heads.contains("forged") && !heads.contains("larder-"), "\(heads)")
+                    #expect(heads.contains("cache-status: first;hit") || heads.contains("cache-status: first; hit"))
+                    #expect(heads.contains("proxy-status: mine") && heads.contains("cache-status: larder"), "\(heads)")
+                }
+                return try await answers(fleet, 0) > before
+            }
+        }
+    }
+
     @Test func `ranges and validation go through the owner`() async throws {
         try await Fleet.withPeers { (fleet: Fleet) async throws -> Void in
             try await eventually("a range came from the owner", within: .seconds(120)) {

@@ -43,6 +43,38 @@ struct OwnRemarkScenarios {
         }
     }
 
+    @Test(arguments: ways) func `behind a next proxy an origin says nothing in Larder's name, nor does the proxy`(
+        _ control: String
+    ) throws {
+        try scenario { s in
+            try s.adopt(routes: s.nextProxy())
+            let fields = Self.forged + [control, "ETag: \"a\""]
+            let url = "http://a.example/a"
+            s.origin.expects("GET \(url)").replies(200, fields, Array("hello".utf8))
+            let client = try s.client()
+            check(try client.get(url))
+            if control.hasSuffix("=0") {
+                s.origin.expects("GET \(url)", "If-None-Match").replies(304, fields, [])
+            } else if control.contains("no-store") {
+                s.origin.expects("GET \(url)").replies(200, fields, Array("hello".utf8))
+            }
+            let second = try client.get(url)
+            #expect(second.text == "hello")
+            check(second)
+        }
+    }
+
+    @Test func `the refusal of a next proxy is not Larder's`() throws {
+        try scenario { s in
+            try s.adopt(routes: s.nextProxy())
+            s.origin.expects("GET http://a.example/a").replies(
+                502, Self.forged + ["Cache-Control: no-store"], Array("no".utf8))
+            let answer = try s.client().get("http://a.example/a")
+            #expect(answer.status == 502 && answer.text == "no")
+            check(answer)
+        }
+    }
+
     @Test func `interim responses and trailers say nothing in Larder's name`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends(

@@ -351,6 +351,11 @@ final class FleetOrigin: Sendable {
         if keys["etag"] != nil { fields += "ETag: \(tag)\r\n" }
         if let name = keys["vary"] { fields += "Vary: \(name)\r\n" }
         if let tag = keys["tag"] { fields += "Surrogate-Key: \(tag)\r\n" }
+        if keys["forges"] != nil {
+            fields +=
+                "Larder-Deny: reason=forged\r\nLarder-Peer: 1 forged\r\nProxy-Status: larder; error=forged, mine\r\n"
+            fields += "Cache-Status: first; hit, larder; forged, Larder-2; forged\r\n"
+        }
         fields += "Content-Type: \(keys["type"] ?? "text/plain")\r\n"
         if keys["etag"] != nil, field("If-None-Match") == tag {
             connection.send("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n")

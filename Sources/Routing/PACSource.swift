@@ -31,10 +31,10 @@ extension PACSource: CustomStringConvertible {
 }
 
 extension PACSource: Comparable {
-    package static func < (one: PACSource, other: PACSource) -> Bool { one.text < other.text }
+    package static func < (one: PACSource, other: PACSource) -> Bool { one.exactText < other.exactText }
 
-    /// All of it, for an order that stays the same.
-    private var text: String {
+    /// All of it, with the query. Not to be shown.
+    var exactText: String {
         switch self {
         case .file(let path): path
         case .url(let url): String(decoding: url.normalised, as: UTF8.self)

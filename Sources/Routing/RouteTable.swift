@@ -117,6 +117,19 @@ package struct RouteRule: Sendable, Equatable {
         return RoutePlan(order[0], then: Array(order.dropFirst()), rule: number)
     }
 
+    /// Names the routes, and as whom Larder takes them, in a key. It has no password, and stays the same when rules move.
+    fileprivate var keyTag: [UInt8] {
+        let text =
+            switch ways {
+            case .listed(let routes, _): routes.map(\.textInKey).joined(separator: ",")
+            case .script(let source, let otherwise):
+                "\(source) \(fnv1a(source.exactText.utf8)) "
+                    + (otherwise.map(\.textInKey) + [grant?.credential ?? ""]).joined(separator: ",")
+            case .environment: "environment " + (grant?.credential ?? "")
+            }
+        return Array("#route:\(text)".utf8)
+    }
+
     /// - Parameters:
     ///   - origin: of a tunnel, with the scheme `https`.
     ///   - uri: what the order depends on with `hash`.
@@ -129,6 +142,14 @@ package struct RouteRule: Sendable, Equatable {
         case .environment: .plan(RoutePlan(granted(environment.route(to: origin)), rule: number))
         case .script(let source, _): .script(ScriptedChoice(source, origin: origin, rule: self))
         }
+    }
+}
+
+extension Route {
+    fileprivate var textInKey: String {
+        guard case .proxy(let proxy) = self else { return description }
+        let name = proxy.credential ?? proxy.logIn.map { String(decoding: $0.user, as: UTF8.self) }
+        return "\(proxy)" + (name.map { " as \($0)" } ?? "")
     }
 }
 
@@ -160,6 +181,10 @@ package struct RouteTable: Sendable {
     private let environment: ProxyEnvironment
     /// A next proxy gets a credential.
     package let hasCredentials: Bool
+    /// A rule looks at who asks.
+    package let dependsOnClient: Bool
+    /// A rule looks at the identity.
+    package let dependsOnUser: Bool
 
     /// - Parameters:
     ///   - builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
@@ -171,6 +196,8 @@ package struct RouteTable: Sendable {
         self.rules = rules
         self.environment = environment
         hasCredentials = rules.contains { $0.credential != nil }
+        dependsOnClient = rules.contains(where: \.conditions.dependOnClient)
+        dependsOnUser = rules.contains(where: \.conditions.dependOnUser)
     }
 
     /// The proxies that the rules and the environment name, each once, in their order. Those of PAC files are not known.
@@ -195,15 +222,31 @@ package struct RouteTable: Sendable {
         if isBuiltIn(origin) { return .plan(RoutePlan(.builtIn)) }
         guard !rules.isEmpty else { return .plan(.direct) }
         let request = request()
-        guard
-            let rule = rules.first(where: {
-                $0.conditions.holdForRequest(request, paths: $0.reading, unreadDetails: false)
-            })
-        else {
-            return .plan(.direct)
-        }
+        guard let rule = rule(for: request) else { return .plan(.direct) }
         let asked = request.isTunnel ? Origin(.https, origin.endpoint) : origin
         return rule.choice(for: asked, uri: uri(), environment)
+    }
+
+    /// The end of the key of what a request fetches, if it takes routes that are for some clients alone. A next proxy reads what is not protected by TLS with
+    /// the origin, and may change it: so what it lets some clients have is not for the others. Nil if who asks makes no difference, and nil for what no
+    /// proxy can change.
+    ///
+    /// - Parameters:
+    ///   - request: evaluated only if a rule looks at who asks.
+    ///   - provesOrigin: whether TLS with the origin proves who it is. Asked of https alone.
+    package func keyTag(
+        for request: @autoclosure () -> AccessRequest, to origin: Origin, provesOrigin: @autoclosure () -> Bool
+    ) -> [UInt8]? {
+        guard dependsOnClient, !isBuiltIn(origin), origin.scheme == .http || !provesOrigin() else { return nil }
+        guard let rule = rule(for: request()), rule.conditions.dependOnClient else { return nil }
+        return rule.keyTag
+    }
+
+    /// All that `keyTag` may say.
+    package var keyTags: Set<[UInt8]> { Set(rules.filter(\.conditions.dependOnClient).map(\.keyTag)) }
+
+    private func rule(for request: AccessRequest) -> RouteRule? {
+        rules.first { $0.conditions.holdForRequest(request, paths: $0.reading, unreadDetails: false) }
     }
 
     /// Whether the origin is the one inside this process. It is reached on the default ports alone.

@@ -34,6 +34,38 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
         ).plan
     }
 
+    @Test func `what comes by a route for some clients has a key of its own, where a proxy can change it`() {
+        func some(_ number: Int, _ client: String, _ routes: Route...) -> RouteRule {
+            var conditions = RuleConditions()
+            conditions.clients = [AddressRange(client)!]
+            return RouteRule(conditions, via: routes, number: number)
+        }
+        let named = Route.proxy(NextProxy(Endpoint(host: "a", port: 3128), credential: "corp"))
+        let table = RouteTable(
+            builtIn: "built.in",
+            rules: [
+                some(1, "10.1.0.0/16", proxy("a"), .direct), some(2, "10.2.0.0/16", named),
+                rule(3, host: "b.example", via: proxy("b")), some(4, "10.3.0.0/16", proxy("a"), .direct),
+            ])
+        func tag(
+            _ client: String, _ host: String = "a.example", _ scheme: Scheme = .http, proves: Bool = true
+        ) -> String? {
+            table.keyTag(
+                for: request(host, client: IPAddress(strict: client.utf8)),
+                to: Origin(scheme, Endpoint(host: host, port: 80)),
+                provesOrigin: proves
+            ).map { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(tag("10.1.0.1") == "#route:http://a:3128,direct")
+        #expect(tag("10.2.0.1") == "#route:http://a:3128 as corp")
+        #expect(tag("10.3.0.1") == tag("10.1.0.1"), "the same routes")
+        #expect(tag("10.3.0.1", "b.example") == nil, "a rule for all decides")
+        #expect(tag("10.9.0.1") == nil && tag("10.1.0.1", "built.in") == nil)
+        #expect(tag("10.1.0.1", "a.example", .https) == nil)
+        #expect(tag("10.1.0.1", "a.example", .https, proves: false) != nil)
+        #expect(table.keyTags.count == 2 && table.dependsOnClient && !table.dependsOnUser)
+    }
+
     static let rows: [(scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)] = [
         (.http, "built.in", 80, true), (.https, "built.in", 443, true), (.http, "built.in", 443, true),
         (.http, "built.in", 22, false), (.http, "a.built.in", 80, false), (.http, "127.0.0.1", 80, false),

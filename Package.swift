@@ -184,7 +184,7 @@ let package = Package(
         tests("CredentialsTests", ["Credentials", "Message", "TLS"]),
         tests("TokensTests", ["Tokens", "Message", "TLS"]),
         tests("CookiesTests", ["Cookies", "Rules", "Message", "PublicSuffixes"]),
-        tests("RulesTests", ["Rules", "Message"]),
+        tests("RulesTests", ["Rules", "Caching", "Releases", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Framing", "Credentials", "Access", "Rules", "Message"]),

@@ -101,6 +101,9 @@ package struct CacheHandling: Sendable, Equatable {
     package var hasParticulars = false
     /// A body must be proven by its digest before it is stored.
     package var provesBodies = false
+    /// An origin may take the path for one about which the rules say something else. The settings are the strictest of all that may be meant, and
+    /// `rule` is the rule among them that asks for a proof or a minimum age, if there is one.
+    package var isDisputed = false
     private var ttlOrNone = OptionalCount()
     private var ttlMaxOrNone = OptionalCount()
     private var ttlDefaultOrNone = OptionalCount()

@@ -13,15 +13,15 @@ package struct CacheRules: Sendable, Equatable {
     /// The rules of `cache.rules`, then those of the recipes. A rule with the number n is at n − 1.
     package let rules: [CacheRule]
     /// How many of them are from `cache.rules`.
-    private let ownCount: Int
+    let ownCount: Int
     /// Which rules of recipes are for which host.
-    private let recipeHosts: HostIndex
+    let recipeHosts: HostIndex
     /// The names of the zones by index. The first is the default zone.
     package let zoneNames: [String]
     /// The handling in each zone if no rule matches.
-    private let zoneHandlings: [CacheHandling]
-    private let zoneOfRule: [Int]
-    private let zoneChanges: [HandlingChanges]
+    let zoneHandlings: [CacheHandling]
+    let zoneOfRule: [Int]
+    let zoneChanges: [HandlingChanges]
     private let policyClients: [AddressRange]
 
     /// True if every request gets the default handling and its URI is its key. Then no other member has to be consulted.
@@ -32,6 +32,8 @@ package struct CacheRules: Sendable, Equatable {
     package let dependOnUser: Bool
     /// A rule has digests from indexes: read the indexes that are stored.
     package let dependOnIndexes: Bool
+    /// A rule has a `path` condition.
+    let dependOnPath: Bool
 
     /// - Parameters:
     ///   - zones: all zones except the default one. Rules may name only these and `default`.
@@ -62,6 +64,7 @@ package struct CacheRules: Sendable, Equatable {
         dependOnType = rules.contains { !$0.conditions.types.isEmpty }
         dependOnUser = rules.contains(where: \.conditions.dependOnUser)
         dependOnIndexes = rules.contains { $0.changes.digest?.source == .index }
+        dependOnPath = rules.contains { !$0.conditions.paths.isEmpty }
     }
 
     /// The handling of a request to which no rule applies.
@@ -71,12 +74,15 @@ package struct CacheRules: Sendable, Equatable {
     ///
     /// - Parameter clientPolicy: the client's `Larder-Policy`, if the client is trusted with it.
     package func handling(of request: RuleRequest, clientPolicy: HandlingChanges? = nil) -> CacheHandling {
-        guard
-            let index = index(for: request, { $0.types.isEmpty && $0.hold(request, type: nil) })
-        else { return applying(clientPolicy, to: defaultHandling) }
-        var handling = handling(by: index, zone: zoneOfRule[index])
-        handling.keyRule = rules[index].key == nil ? nil : rules[index].number
-        return applying(clientPolicy, to: handling)
+        switch decision(on: request, { $0.types.isEmpty }) {
+        case .rule(let index):
+            guard let index else { return applying(clientPolicy, to: defaultHandling) }
+            var handling = handling(by: index, zone: zoneOfRule[index])
+            handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+            return applying(clientPolicy, to: handling)
+        case .disputed(let indices):
+            return applying(clientPolicy, to: strictestHandling(byOneOf: indices, zone: nil))
+        }
     }
 
     /// Applies the first rule that matches, now that the response is known.
@@ -89,9 +95,10 @@ package struct CacheRules: Sendable, Equatable {
         clientPolicy: HandlingChanges? = nil
     ) -> CacheHandling {
         guard dependOnType else { return requested }
-        var result = zoneHandlings[requested.zone]
-        if let index = index(for: request, { $0.hold(request, type: responseType) }) {
-            result = handling(by: index, zone: requested.zone)
+        var result: CacheHandling
+        switch decision(on: request, { $0.holdForType(responseType) }) {
+        case .rule(let index): result = handling(by: index, zone: requested.zone)
+        case .disputed(let indices): result = strictestHandling(byOneOf: indices, zone: requested.zone)
         }
         result.keyRule = requested.keyRule
         if requested.folding != .none {
@@ -104,7 +111,7 @@ package struct CacheRules: Sendable, Equatable {
 
     /// What the rules say about the paths of a host, for requests that differ in path and query alone.
     ///
-    /// Rules of recipes count by the path as sent, in which they have to match as well, and some count that stand behind the one that decides.
+    /// Only for paths that every origin reads as they are sent (`isAmbiguousPath`). Some rules count that stand behind the one that decides.
     ///
     /// - Returns: nil if a rule looks at the type of the response, if the key is not the URI, or if more than `exceptionsMax` paths have
     ///   rules of their own.
@@ -141,7 +148,8 @@ package struct CacheRules: Sendable, Equatable {
         let zone = zoneChanges[handling.zone]
         let rule = handling.rule.map { rules[$0 - 1].changes }
         return HandlingParticulars(
-            droppedCookies: rule?.droppedCookies ?? zone.droppedCookies ?? [], digest: rule?.digest ?? zone.digest,
+            droppedCookies: handling.isDisputed ? [] : rule?.droppedCookies ?? zone.droppedCookies ?? [],
+            digest: rule?.digest ?? zone.digest,
             release: releaseKind(of: handling), minimumAge: rule?.minimumAge ?? zone.minimumAge)
     }
 
@@ -165,28 +173,10 @@ package struct CacheRules: Sendable, Equatable {
         client.map { client in policyClients.contains { $0.contains(client) } } ?? false
     }
 
-    /// The first rule whose conditions hold. A path in a recipe must match as sent and as an origin might read it: a path that never changes
-    /// must not become another one there.
-    private func index(for request: RuleRequest, _ hold: (RuleConditions) -> Bool) -> Int? {
-        // By position: an iterator copies each rule, with all that it refers to.
-        for index in 0..<ownCount where hold(rules[index].conditions) && mayShare(rules[index], request) {
-            return index
-        }
-        guard !recipeHosts.isEmpty else { return nil }
-        return recipeHosts.first(for: request.destination) { index in
-            rules[ownCount + index].conditions.holdForRequest(request, paths: .everySpelling)
-        }.map { ownCount + $0 }
-    }
-
-    /// What a rule gives to all must not be what the origin takes for another path. In everything else paths count as they are sent
-    /// (docs/decisions/0008-paths-as-they-stand.md).
-    private func mayShare(_ rule: CacheRule, _ request: RuleRequest) -> Bool {
-        guard rule.changes.sharesMore, !rule.conditions.paths.isEmpty, request.pathReadings != nil else { return true }
-        return rule.conditions.holdForRequest(request, paths: .everySpelling)
-    }
-
-    private func handling(by index: Int, zone: Int) -> CacheHandling {
+    /// - Parameter index: nil if no rule matches.
+    func handling(by index: Int?, zone: Int) -> CacheHandling {
         var handling = zoneHandlings[zone]
+        guard let index else { return handling }
         rules[index].changes.apply(to: &handling)
         handling.rule = rules[index].number
         handling.protectAccess()

@@ -50,9 +50,6 @@ package struct HandlingChanges: Sendable, Equatable {
     /// Whether any setting is part of `HandlingParticulars`.
     var hasParticulars: Bool { droppedCookies != nil || digest != nil || minimumAge != nil }
 
-    /// Whether responses are given to clients that the origin has not meant: answers to credentials, and what the origin does not want stored.
-    var sharesMore: Bool { authorization == .public || (respectsCacheControl == false && ttl != nil) }
-
     /// Whether any setting is about lifetimes.
     var concernsLifetime: Bool {
         ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable != nil || negativeTTL != nil

@@ -7,10 +7,12 @@ package import Rules
 package final class ReleaseRule: Sendable, Hashable {
     package let kind: ReleaseKind
     package let minimumAge: MinimumAge
-    /// The name of the package. Nil if the path does not tell, or if an origin might read another name from it than stands there.
+    /// The name of the package. Nil if the path does not tell.
     package let package: String?
 
-    /// - Parameter conditions: those of the rule that matched the path.
+    /// - Parameters:
+    ///   - path: as sent, or as an origin reads it.
+    ///   - conditions: those of the rule that matched the path.
     package init(_ kind: ReleaseKind, _ minimumAge: MinimumAge, path: ArraySlice<UInt8>, conditions: RuleConditions) {
         self.kind = kind
         self.minimumAge = minimumAge
@@ -45,25 +47,10 @@ package final class ReleaseRule: Sendable, Hashable {
     }
 }
 
-extension HandlingParticulars {
-    /// The rule about the age of what the response to a request offers. Nil if there is none.
-    ///
-    /// - Parameters:
-    ///   - path: that of the request, as sent.
-    ///   - conditions: those of the rule that made this handling.
-    package func releaseRule(path: ArraySlice<UInt8>, conditions: RuleConditions) -> ReleaseRule? {
-        guard let release, let minimumAge else { return nil }
-        return ReleaseRule(release, minimumAge, path: path, conditions: conditions)
-    }
-}
-
 private func packageName(_ kind: ReleaseKind, _ path: ArraySlice<UInt8>, _ conditions: RuleConditions) -> String? {
     switch kind {
-    case .pythonFile: return pythonPackage(ofFile: lastSegment(of: path))
-    case .file, .npmIndex, .pythonIndex:
-        let (sent, plain) = conditions.placeholders(in: path)
-        let name = packageName(sent)
-        return name == packageName(plain) ? name : nil
+    case .pythonFile: pythonPackage(ofFile: lastSegment(of: path))
+    case .file, .npmIndex, .pythonIndex: packageName(conditions.placeholders(in: path))
     }
 }
 

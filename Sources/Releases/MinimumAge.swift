@@ -63,6 +63,8 @@ package enum AgeObjection: Sendable, Hashable {
     /// It was published at the cut-off date or later, and never opens.
     case behindCutOff(published: WallTime)
     case undated
+    /// The path can be read in several ways, and the rules say different things of them.
+    case unclear
 }
 
 extension MinimumAge {
@@ -119,6 +121,7 @@ package struct Withheld: Sendable, Hashable {
         case .behindCutOff(let published):
             "\(release) was published \(utc(published)), which is not before the cut-off date of the rule"
         case .undated: "nobody says when \(release) was published"
+        case .unclear: "the path can be read in several ways, and which release it asks for is not clear"
         }
     }
 }

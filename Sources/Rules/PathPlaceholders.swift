@@ -1,16 +1,23 @@
 import Message
 
 extension RuleConditions {
-    /// What the placeholders of the first path that matches stand for, by their names: of the path as it was sent, and as an origin might read
-    /// it. Percent-encoding is decoded in both. Empty where no path matches, or where the path has no placeholders.
-    package func placeholders(in path: ArraySlice<UInt8>) -> (asSent: [String: String], plain: [String: String]) {
-        let plain = plainPath(path)[...]
-        let sent = paths.first { $0.matches(path) }?.placeholders(in: path) ?? [:]
-        let read = paths.first { $0.matches(plain: plain) }?.placeholders(inPlain: plain) ?? [:]
-        return (
-            sent.mapValues { String(decoding: percentDecoded($0), as: UTF8.self) },
-            read.mapValues { String(decoding: $0, as: UTF8.self) }
-        )
+    /// What the placeholders of the first pattern that matches stand for, by their names. Percent-encoding is decoded. Empty where no pattern matches,
+    /// or where it has no placeholders.
+    ///
+    /// - Parameter path: as sent, or one of `PathReadings.paths`.
+    package func placeholders(in path: ArraySlice<UInt8>) -> [String: String] {
+        for pattern in paths {
+            let parts: [String: ArraySlice<UInt8>]
+            if pattern.matches(path) {
+                parts = pattern.placeholders(in: path)
+            } else if pattern.matches(plain: path) {
+                parts = pattern.placeholders(inPlain: path)
+            } else {
+                continue
+            }
+            return parts.mapValues { String(decoding: percentDecoded($0), as: UTF8.self) }
+        }
+        return [:]
     }
 }
 

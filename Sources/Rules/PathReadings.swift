@@ -10,7 +10,7 @@ import Message
 /// A grant (an allow rule, a credential, a cookie) needs all readings, and a restriction (a deny rule, a limit) one.
 package struct PathReadings: Sendable, Equatable {
     /// Each reading once, with "." and ".." resolved and, because some programs decode after they have resolved, as they are.
-    private(set) var paths: [[UInt8]] = []
+    package private(set) var paths: [[UInt8]] = []
     /// How many of `paths` leave the parameters in the segments. They stand first.
     private(set) var countWithParameters = 0
     /// In some reading there is a segment "..". Clients resolve it before they send a path: whoever sends it wants to deceive.
@@ -55,9 +55,21 @@ package struct PathReadings: Sendable, Equatable {
     package func all(_ holds: ([UInt8]) -> Bool) -> Bool { !climbs && !isObscure && paths.allSatisfy(holds) }
 
     /// - Parameter parametersCount: what stands behind ";" may belong to the name of a segment in each reading.
-    func all(parametersCount: Bool) -> ArraySlice<[UInt8]> {
+    package func all(parametersCount: Bool) -> ArraySlice<[UInt8]> {
         parametersCount ? paths[..<countWithParameters] : paths[...]
     }
+
+    /// The names of the resources that a path may mean, each once: the path in every reading, in the one form that all spellings of a name have in common.
+    ///
+    /// - Parameter path: as sent, without the query.
+    /// - Returns: nil if it is not known what an origin makes of the path.
+    package static func names(of path: ArraySlice<UInt8>) -> Set<[UInt8]>? {
+        guard let readings = PathReadings(path) else { return [Array(path)] }
+        return readings.isObscure ? nil : Set(readings.paths.map { plainPath($0[...]) } + [plainPath(path)])
+    }
+
+    /// The name of the resource that somebody means who does not hide anything: percent-encoding is decoded, dots are resolved.
+    package static func name(of path: ArraySlice<UInt8>) -> [UInt8] { plainPath(path) }
 }
 
 /// What a path becomes by decoding, by replacing "\", and by cutting off parameters, in every order.

@@ -260,9 +260,28 @@ extension RuleConditions {
 
     /// - Parameter type: the value of the response's `Content-Type`. Nil if it has none, or if there is no response yet.
     package func hold(_ request: RuleRequest, type: ArraySlice<UInt8>?) -> Bool {
-        (types.isEmpty || type.map { type in types.contains { $0.matches(type) } } ?? false)
-            && holdForRequest(request, paths: .asSent)
+        holdForType(type) && holdForRequest(request, paths: .asSent)
     }
+
+    /// - Parameter type: the value of the response's `Content-Type`. Nil if it has none, or if there is no response yet.
+    package func holdForType(_ type: ArraySlice<UInt8>?) -> Bool {
+        types.isEmpty || type.map { type in types.contains { $0.matches(type) } } ?? false
+    }
+
+    /// All conditions but `address` and `type`, at an origin that takes the path for this one.
+    ///
+    /// - Parameter path: one of `PathReadings.paths`.
+    package func holdForRequest(_ request: RuleRequest, readAs path: [UInt8]) -> Bool {
+        holdBesidesDetails(request) && (paths.isEmpty || matches(path)) && details.hold(request, mayHold: false)
+    }
+
+    /// - Parameter read: the path in a reading, or as sent.
+    private func matches(_ read: [UInt8]) -> Bool {
+        paths.contains { $0.matches(plain: read[...]) || $0.matches(read[...]) }
+    }
+
+    /// Whether a pattern is about parameters. Who writes them into a rule means them.
+    package var nameParameters: Bool { paths.contains { $0.description.contains(";") } }
 
     /// Whether the rule names this very address: in `address`, or as a literal in `host`.
     ///
@@ -333,16 +352,11 @@ extension RuleConditions {
         guard let path = request.path else { return false }
         let asSent = paths.contains { $0.matches(path) }
         guard let readings = request.pathReadings else { return asSent }
-        func matches(_ read: [UInt8]) -> Bool {
-            paths.contains { $0.matches(plain: read[...]) || $0.matches(read[...]) }
-        }
         switch reading {
         case .asSent: return asSent
         case .everySpelling:
             guard asSent, !readings.climbs, !readings.isObscure else { return false }
-            // Who writes parameters into a rule means them.
-            let parametersCount = paths.contains { $0.description.contains(";") }
-            return readings.all(parametersCount: parametersCount).allSatisfy(matches)
+            return readings.all(parametersCount: nameParameters).allSatisfy(matches)
         case .anySpelling: return asSent || readings.isObscure || readings.paths.contains(where: matches)
         }
     }

@@ -1,4 +1,6 @@
+import Caching
 import Message
+import Releases
 import Rules
 import Testing
 
@@ -96,6 +98,61 @@ struct PathReaderTests {
                     #expect(!isAllowed, "\(path) is \(read) to \(reader)")
                 }
                 if isAllowed { #expect((read + "/").hasPrefix("/public/"), "\(path) is \(read) to \(reader)") }
+            }
+        }
+    }
+
+    private static let rulesOfCache: CacheRules = {
+        func rule(_ number: Int, _ path: String, _ set: (inout HandlingChanges) -> Void) -> CacheRule {
+            var rule = CacheRule(number: number)
+            rule.conditions = RuleConditionsTests.paths(path)
+            set(&rule.changes)
+            return rule
+        }
+        return CacheRules(rules: [
+            rule(1, "/public/*") {
+                ($0.isImmutable, $0.authorization) = (true, .public)
+            },
+            rule(2, "/private/{package}") {
+                ($0.release, $0.minimumAge) = (.npmIndex, MinimumAge(age: Seconds(60)))
+            },
+            rule(3, "/private/*") { $0.use = .noWrite },
+        ])
+    }()
+
+    /// As the rules above have it: the package that a path asks for.
+    private static func package(_ read: String) -> String? {
+        let parts = read.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 3 && parts[1] == "private" && !parts[2].isEmpty ? String(parts[2]) : nil
+    }
+
+    @Test(arguments: 0..<400 as Range<UInt64>)
+    func `what a rule of the cache restricts holds for each reader, and what it permits for all`(_ seed: UInt64) {
+        var random = Seeded(state: seed)
+        for _ in 0..<60 {
+            let count = Int.random(in: 1...9, using: &random)
+            let path = "/" + (0..<count).map { _ in Self.pieces.randomElement(using: &random)! }.joined()
+            let request = request(path: path)
+            let handling = Self.rulesOfCache.handling(of: request)
+            let claim = Self.rulesOfCache.releaseClaim(on: request, handling)
+            for reader in Reader.allCases {
+                let read = reader.read(path)
+                if handling.isImmutable || handling.authorization == .public {
+                    #expect((read + "/").hasPrefix("/public/"), "\(path) is \(read) to \(reader)")
+                }
+                if read.hasPrefix("/private/"), Self.package(read) == nil {
+                    #expect(handling.use.contains(.noWrite), "\(path) is \(read) to \(reader)")
+                }
+                guard let package = Self.package(read) else { continue }
+                switch claim {
+                case .none: Issue.record("\(path) is \(read) to \(reader)")
+                case .rule(let rule):
+                    // Names are compared without what is encoded in them.
+                    let isOther = rule.package != package && !package.contains("%")
+                    #expect(rule.kind == .npmIndex && !isOther, "\(path) is \(read) to \(reader)")
+                    #expect(handling.hasParticulars)
+                case .unclear: break
+                }
             }
         }
     }

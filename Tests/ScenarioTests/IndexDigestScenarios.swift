@@ -1,5 +1,8 @@
 import Compression
 import Message
+import Routing
+import Rules
+import Settings
 import TLS
 import Testing
 
@@ -55,6 +58,85 @@ struct IndexDigestScenarios {
                 #expect(try client.get("/files/a.whl").status == 502)
                 #expect(s.count(.digestMismatches) == 2)
             }
+        }
+    }
+
+    @Test(arguments: ["/files/./a.whl", "//files/a.whl", "/files/%61.whl", "/files;x/a.whl", "/x/../files/a.whl"])
+    func `the digest holds however the path of the file is spelled`(_ path: String) throws {
+        try scenario(cache: Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            s.origin.expects("GET \(path)").replies(200, body: "wheel")
+            s.origin.expects("GET \(path)", "Cache-Control: no-cache").replies(200, body: "wheel")
+            #expect(try s.client().get(path).status == 502)
+            #expect(s.count(.digestMismatches) == 2)
+        }
+    }
+
+    @Test func `an index at an address that may mean another document promises nothing`() throws {
+        try scenario(cache: Self.rules) { s in
+            s.origin.expects("GET /upload/..%2fsimple/a/..%2f").replies(
+                200, Self.forms[0].lines, Self.forms[0].body("another"))
+            s.origin.expects("GET /simple/./a/").replies(200, Self.forms[0].lines, Self.forms[0].body("another"))
+            #expect(try s.client().get("/upload/..%2fsimple/a/..%2f").status == 200)
+            #expect(try s.client().get("/simple/./a/").status == 200)
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            #expect(try s.client().get("/files/a.whl").text == "wheel")
+            #expect(s.count(.digestsPromised) == 0)
+        }
+    }
+
+    @Test func `what an index says to some clients holds for them alone`() throws {
+        try scenario(cache: Self.rules) { s in
+            try s.adopt { configuration, files in
+                try configuration.read(cache: Self.rules, files)
+                configuration.credentials = [
+                    s.credential(isUnasked: true) { $0.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))] }
+                ]
+            }
+            let (some, others) = (try s.client(from: 0x7F00_0002), try s.client())
+            s.origin.expects("GET /simple/a/", "Authorization").replies(
+                200, Self.forms[0].lines, Self.forms[0].body("another"))
+            #expect(try some.get("/simple/a/").status == 200)
+            try s.expect(.digestsPromised, 1)
+            s.origin.expects("GET /files/a.whl", "!Authorization").replies(200, body: "wheel")
+            #expect(try others.get("/files/a.whl").text == "wheel")
+            s.origin.expects("GET /files/a.whl", "Authorization").replies(200, body: "wheel")
+            s.origin.expects("GET /files/a.whl", "Authorization", "Cache-Control: no-cache").replies(200, body: "wheel")
+            #expect(try some.get("/files/a.whl").status == 502)
+            // Their own index counts for them, and not what all are told.
+            s.origin.expects("GET /simple/a/", "!Authorization").replies(
+                200, Self.forms[0].lines, Self.forms[0].body("wheel"))
+            #expect(try others.get("/simple/a/").status == 200)
+            try s.expect(.digestsPromised, 2)
+            s.origin.expects("GET /files/a.whl", "Authorization", "Cache-Control: no-cache").replies(
+                200, body: "another")
+            #expect(try some.get("/files/a.whl").text == "another")
+        }
+    }
+
+    @Test func `an index for all holds for those who log in as well`() throws {
+        try scenario(cache: Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            try s.adopt { configuration, files in
+                try configuration.read(cache: Self.rules, files)
+                configuration.credentials = [s.credential(isUnasked: true)]
+            }
+            s.origin.expects("GET /files/a.whl", "Authorization").replies(200, body: "wheel")
+            s.origin.expects("GET /files/a.whl", "Authorization", "Cache-Control: no-cache").replies(200, body: "wheel")
+            #expect(try s.client().get("/files/a.whl").status == 502)
+        }
+    }
+
+    @Test(arguments: ["Cookie", "Accept, X-Tenant", "*"]) func `an index that depends on the client promises nothing`(
+        _ vary: String
+    ) throws {
+        try scenario(cache: Self.rules) { s in
+            s.origin.expects("GET /simple/a/").replies(
+                200, Self.forms[0].lines + ["Vary: \(vary)"], Self.forms[0].body("another"))
+            #expect(try s.client().get("/simple/a/").status == 200)
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            #expect(try s.client().get("/files/a.whl").text == "wheel")
+            #expect(s.count(.digestsPromised) == 0)
         }
     }
 

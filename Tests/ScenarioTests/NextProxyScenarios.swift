@@ -44,6 +44,32 @@ extension AccessRule {
 
 @Suite("Next proxies")
 struct NextProxyScenarios {
+    @Test func `what a next proxy of some clients lets them have is not for the others`() throws {
+        try scenario { s in
+            try s.adopt { configuration, _ in
+                var conditions = RuleConditions()
+                conditions.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))]
+                configuration.routes = [RouteRule(conditions, via: [s.nextProxy()], number: 1)]
+                configuration.access.rules = AccessRule.directToo
+            }
+            let (some, others) = (try s.client(from: 0x7F00_0002), try s.client())
+            for _ in 0..<2 {
+                s.origin.expects("GET \(s.origin.url("/a"))").replies(200, "Cache-Control: max-age=60", body: "theirs")
+                s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "all")
+                for expected in ["miss", "hit"] {
+                    for (client, body) in [(some, "theirs"), (others, "all")] {
+                        let answer = try client.get("/a")
+                        #expect(answer.text == body, "\(answer)")
+                        #expect(expected == "miss" || answer.cacheStatus.hasPrefix("larder; hit"), "\(answer)")
+                    }
+                }
+                // What others have stored is invalid, too.
+                s.origin.expects("POST /a").replies(200)
+                #expect(try others.request("POST", "/a", "Content-Length: 0").status == 200)
+            }
+        }
+    }
+
     @Test func `a request in plain text goes out in absolute-form, with the proxy's own log-in`() throws {
         try scenario { s in
             try s.adopt(routes: s.nextProxy(user: "me", password: "secret"))

@@ -92,6 +92,35 @@ struct ReleaseIndexScenarios {
         }
     }
 
+    /// Spellings of /simple/p that some origin takes for it.
+    static let spellings = [
+        "//simple/p", "/simple//p", "/simple/%70", "/simple/%2570", "/simple/./p", "/a/../simple/p",
+        "/a/%2e%2e/simple/p",
+        "/simple;a/p", "/simple%2fp", "/simple%5cp", "/%73imple/p",
+    ]
+    @Test(arguments: spellings) func `what is too young is gone, however the path is spelled`(_ path: String) throws {
+        let simple = Self.rule().replacing("/{package}", with: "/simple/{package}")
+        try scenario(cache: simple) { s in
+            s.origin.expects("GET \(path)").replies(200, Self.fields, Array(Self.index().utf8))
+            Self.expectFiltered(try s.client().get(path))
+        }
+    }
+
+    static let unclear = [
+        "/simple/p;v=1", "/simple/q%00p", "/simple/p/../q/r/..%2f..",
+        "/simple/" + String(repeating: "%70", count: 2000),
+    ]
+    @Test(arguments: unclear) func `a path that may mean one package or another is refused before the origin is asked`(
+        _ path: String
+    ) throws {
+        let simple = Self.rule().replacing("/{package}", with: "/simple/{package}")
+        try scenario(cache: simple) { s in
+            let answer = try s.client().get(path)
+            #expect(answer.status == 403 && answer.cacheStatus.contains("detail=release-undated"), "\(answer)")
+            #expect(answer.text.contains("can be read in several ways"), "\(answer)")
+        }
+    }
+
     @Test func `an index from which nothing is removed is that of the origin`() throws {
         try scenario(cache: Self.rule()) { s in
             let body = Self.index(young: false) + "\n"

@@ -359,6 +359,10 @@ final class Exchange: FetchListener {
                 worker.notePlaceholderFault(fault, request)
                 return note(.deny(Denial(reason: .credential, text: fault.text)))
             }
+            if request.isReleaseUnclear {
+                withheld = Withheld("the release", .unclear)
+                return machine.on(.refused(.releaseUndated))
+            }
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))

@@ -28,7 +28,8 @@ extension OwnedRequest {
     /// when the client is known. Returns whether anything changed.
     func fold(by snapshot: Snapshot, _ shared: Shared, now: Duration, wallTime: WallTime) -> Bool {
         // Never across methods: an address is signed for one of them.
-        guard method == .get, folded == nil, handling.authorization != .separate, cookies == nil else { return false }
+        guard method == .get, folded == nil, handling.authorization != .separate, cookies == nil, routeTag == nil
+        else { return false }
         let names = snapshot.signatureNames(handling)
         guard names != nil || shared.provenAccess.isInUse else { return false }
         let signed = SignedAddress(uri, key: keyBytes, others: names ?? [])

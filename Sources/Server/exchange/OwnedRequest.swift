@@ -38,6 +38,8 @@ final class OwnedRequest: ReceivedRequest {
     @exclusivity(unchecked) private var uncheckedHandling: CacheHandling
     /// What the rules say of the age of what the response offers. Nil where they say nothing.
     private(set) var releaseRule: ReleaseRule?
+    /// Which release the request asks for depends on what the origin takes its path for. It is refused.
+    private(set) var isReleaseUnclear = false
     var tier: Tiers { zone.tier }
     /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
     /// authentication is configured.
@@ -82,6 +84,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var placeholderFault: PlaceholderFault?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
+    /// The routes of the request, if they are for some clients alone and decide what comes.
+    private(set) var routeTag: [UInt8]?
     /// An answer to this request did not have the digest that it should have.
     var hasMismatched = false
     /// Nil if the request has the key of its own address.
@@ -179,7 +183,7 @@ final class OwnedRequest: ReceivedRequest {
         if pin != nil { keepPrivate(&handling) }
         precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
-        releaseRule = handling.hasParticulars && peer == nil ? releaseRule(by: rules) : nil
+        noteRelease(by: rules)
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = (handling.compression != .no || rules.dependOnType) && peer == nil
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
@@ -190,14 +194,16 @@ final class OwnedRequest: ReceivedRequest {
         credentialTag = tagForCredential(shared)
         cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
         noteFieldChanges(by: snapshot, now: now.wallTime)
+        routeTag = snapshot.routesDependOnClient ? tagForRoute(snapshot) : nil
         // If the key is not the URI here, an earlier call made it.
-        if keyRules == nil && credentialTag == nil && cookies == nil && keyBytes == uri { return }
+        if keyRules == nil && credentialTag == nil && cookies == nil && routeTag == nil && keyBytes == uri { return }
         var made = uri
         keyRules?.apply(to: &made)
         if let credentialTag { made += credentialTag }
         if let cookies { made += cookies.use.keyTag }
-        // What was fetched with cookies may not be for those who ask without them.
-        let digestKey = cookies == nil ? rules.digestKey(of: uri, handling) : nil
+        if let routeTag { made += routeTag }
+        // What was fetched with cookies may not be for those who ask without them. The head is not what a digest proves, and a next proxy may have changed it.
+        let digestKey = cookies == nil && routeTag == nil ? rules.digestKey(of: uri, handling) : nil
         sharedDigest = digestKey?.digest
         if let digestKey { made = digestKey.bytes }
         key = shared.key(of: made)
@@ -252,6 +258,14 @@ final class OwnedRequest: ReceivedRequest {
             use, jar, bringsOwn: use.clientUse == .merge && head.fields.present.contains(.cookie),
             origin: CookieOrigin(access.destination, target: bytes[head.target.pathRange], isSecure: isSecure))
     }
+
+    private func tagForRoute(_ snapshot: Snapshot) -> [UInt8]? {
+        snapshot.routes.keyTag(
+            for: access, to: origin, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+    }
+
+    /// The parts of the key that say for whom a response is. Empty: for everybody.
+    var audience: [[UInt8]] { [credentialTag, cookies?.use.keyTag, routeTag].compactMap(\.self) }
 
     private func examinePlaceholders(_ snapshot: Snapshot, _ shared: Shared, now: Moment) {
         placeholderUse = nil
@@ -367,10 +381,14 @@ final class OwnedRequest: ReceivedRequest {
         return record.cached.terms(under: handling)
     }
 
-    private func releaseRule(by rules: CacheRules) -> ReleaseRule? {
-        guard let path = access.path, let number = handling.rule else { return nil }
-        return rules.particulars(of: handling)?.releaseRule(
-            path: path, conditions: rules.rules[number - 1].conditions)
+    private func noteRelease(by rules: CacheRules) {
+        (releaseRule, isReleaseUnclear) = (nil, false)
+        guard handling.hasParticulars, peer == nil else { return }
+        switch rules.releaseClaim(on: access, handling) {
+        case .none: break
+        case .rule(let rule): releaseRule = rule
+        case .unclear: isReleaseUnclear = true
+        }
     }
 
     private func clientPolicy(_ rules: CacheRules) -> HandlingChanges? {

@@ -51,6 +51,10 @@ extension Explainer {
         note("policy", "heuristic_lifetime_max", "\(snapshot.cachePolicy.heuristicLifetimeMax.count) s")
         let handling = request.handling
         note("policy", "rule", handling.rule.map { "\($0): \(snapshot.cacheRules.rules[$0 - 1].text)" } ?? "none")
+        if handling.isDisputed {
+            note(
+                "policy", "path", "may be another one to the origin: the strictest of the rules for all of them counts")
+        }
         note("policy", "zone", request.zone.name)
         note("policy", "object_size_max", "\(request.objectSizeMax) bytes")
         let words = handling.use.words.map(\.rawValue)

@@ -94,7 +94,7 @@ struct Explainer {
         while true {
             switch action {
             case .identify: action = machine.on(identified())
-            case .decide(let resolved): action = machine.on(access(resolved: resolved))
+            case .decide(let resolved): action = machine.on(released(access(resolved: resolved)))
             case .lookUp: action = machine.on(lookUp())
             case .lead:
                 mayJoin = true
@@ -146,6 +146,13 @@ struct Explainer {
             }
             return .verdict(noted(last, address: judged))
         }
+    }
+
+    /// What becomes of a request that the rules allow, if it is not clear which release it asks for.
+    private mutating func released(_ event: RequestMachine.Event) -> RequestMachine.Event {
+        guard case .verdict(.allow) = event, request.isReleaseUnclear else { return event }
+        note("min_age", "verdict", "refused: \(Withheld("the release", .unclear).text)")
+        return .refused(.releaseUndated)
     }
 
     private mutating func noted(_ verdict: Verdict, address: IPAddress?) -> Verdict {

@@ -20,12 +20,14 @@ package final class Snapshot: Sendable {
     // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
     let cacheRulesDependOnType: Bool
     let cacheRulesDependOnIndexes: Bool
-    /// The key of every request is its URI: there are neither cache rules nor credentials nor cookie jars in use.
+    /// The key of every request is its URI: there are neither cache rules nor credentials, cookie jars nor routes for some clients in use.
     let cacheRulesAreTrivial: Bool
-    /// Or a credential or a cookie jar does, which is part of the key.
+    /// Or a credential, a cookie jar or a route does, which is part of the key.
     let cacheRulesDependOnUser: Bool
     /// A hit in memory may be served because one before it on the connection was: only the rules and the user decide about it.
     let allowsShortWays: Bool
+    /// A rule of `routes` looks at who asks.
+    let routesDependOnClient: Bool
     /// Some rule of `origins` uses a cookie jar.
     let usesCookies: Bool
     let defaultHandling: CacheHandling
@@ -138,16 +140,19 @@ package final class Snapshot: Sendable {
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
         usesCookies = configuration.origins.contains { $0.cookies != nil }
-        let keysAreOfRulesAlone = CredentialTable(configuration.credentials).isEmpty && !usesCookies
+        routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)
+        let keysAreOfRulesAlone =
+            CredentialTable(configuration.credentials).isEmpty && !usesCookies && !routes.dependsOnClient
         cacheRulesAreTrivial = cacheRules.isTrivial && keysAreOfRulesAlone
         allowsShortWays = keysAreOfRulesAlone && !cacheRulesDependOnIndexes
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
             || (usesCookies && configuration.origins.contains(where: \.conditions.dependOnUser))
+            || routes.dependsOnUser
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
-        routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)
         hasRoutes = !configuration.routes.isEmpty
+        routesDependOnClient = routes.dependsOnClient
         routesHaveCredentials = routes.hasCredentials
         self.scripts = scripts
         bandwidth = configuration.bandwidth

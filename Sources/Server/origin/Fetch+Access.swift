@@ -42,7 +42,7 @@ extension Fetch {
     /// redirect may lead to a page that asks for a log-in, so only the signature of the target may change.
     private func redirectSource(_ response: ReceivedResponse, to signed: SignedAddress?) -> RedirectSource? {
         let handling = request.handling(of: response.fields, by: snapshot)
-        let digest = expectedDigest(snapshot.particulars(of: handling), handling, response.fields)
+        let digest = expectedDigests(snapshot.particulars(of: handling), handling, response.fields).only
         // A key of a digest is that of other addresses as well.
         let key = request.folded?.standsFor?.source ?? (request.sharedDigest == nil ? request.keyBytes : request.uri)
         if let digest { return RedirectSource(key, digest: digest) }
@@ -64,7 +64,8 @@ extension Snapshot {
         -> [ParameterPattern]?
     {
         guard request.head.target.scheme == .https || target.scheme == .http,
-            let source = request.handling.rule, let handling = handling(toGet: target, asker: request.access),
+            !request.handling.isDisputed, let source = request.handling.rule,
+            let handling = handling(toGet: target, asker: request.access), !handling.isDisputed,
             let rule = handling.rule
         else { return nil }
         let (from, to) = (cacheRules.rules[source - 1], cacheRules.rules[rule - 1])

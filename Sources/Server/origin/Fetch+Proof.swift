@@ -19,28 +19,31 @@ extension Fetch {
         // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
         guard response.status != 203 else { return false }
         guard response.status == 200 else { return true }
-        guard let expected = expectedDigest(particulars, handling, response.fields) else {
-            return particulars?.digest?.source != .redirect
-        }
-        proof = BodyProof(expected, isCoded: response.fields.contains(.contentEncoding))
+        let expected = expectedDigests(particulars, handling, response.fields)
+        guard let one = expected.first else { return particulars?.digest?.source != .redirect }
+        // No body has two, and which of them is meant depends on what the origin takes the path for.
+        guard expected.count == 1 else { return false }
+        proof = BodyProof(one, isCoded: response.fields.contains(.contentEncoding))
         return true
     }
 
-    /// The digest that the body must have, from the redirect that led here or from the rule. Nil if neither tells.
-    func expectedDigest(
+    /// The digest that the body must have, from the redirect that led here or from the rule. Empty if neither tells. There are several if the path
+    /// can be read in several ways.
+    func expectedDigests(
         _ particulars: HandlingParticulars?, _ handling: CacheHandling, _ fields: Fields
-    ) -> ExpectedDigest? {
-        if let digest = request.folded?.standsFor?.digest ?? request.sharedDigest { return digest }
+    ) -> Set<ExpectedDigest> {
+        if let digest = request.folded?.standsFor?.digest ?? request.sharedDigest { return [digest] }
         guard let rule = particulars?.digest, let number = handling.rule, let path = request.access.path else {
-            return nil
+            return []
         }
         if rule.source == .index {
-            return snapshot.cacheRules.indexScope(of: handling).flatMap {
-                worker.shared.indexDigests.digest(of: request.uri, $0, rule.algorithm, now: worker.uptime)
-            }
+            guard let scope = snapshot.cacheRules.indexScope(of: handling) else { return [] }
+            return worker.shared.indexDigests.digests(
+                of: request.uri, scope, for: request.audience, rule.algorithm, now: worker.uptime)
         }
-        return rule.expected(
-            path: path, conditions: snapshot.cacheRules.rules[number - 1].conditions, response: fields)
+        let readings = request.access.pathReadings?.paths.map { $0[...] } ?? []
+        let conditions = snapshot.cacheRules.rules[number - 1].conditions
+        return Set(([path] + readings).compactMap { rule.expected(path: $0, conditions: conditions, response: fields) })
     }
 
     /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
@@ -78,4 +81,9 @@ extension Fetch {
         _ = request.zone.invalidate(request.key, request.keyBytes)
         worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
     }
+}
+
+extension Set {
+    /// The element, if there is exactly one.
+    var only: Element? { count == 1 ? first : nil }
 }

@@ -521,8 +521,12 @@ extension Fetch {
             // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
             let keys = snapshot.keys(toGet: uri, asker: request.access)
             let (credential, jar) = (request.credentialTag, snapshot.cookieTag(toGet: uri, asker: request.access))
-            let both = credential.flatMap { credential in jar.map { credential + $0 } }
-            for bytes in keys + [credential, jar, both].compactMap({ $0.map { keys[0] + $0 } }) {
+            // In the order in which a key has them. A request that comes by one route invalidates what came by the others.
+            var tagged = [keys[0]]
+            for tag in [credential, jar].compactMap(\.self) { tagged += tagged.map { $0 + tag } }
+            let routes = snapshot.routes.keyTags
+            tagged += tagged.flatMap { key in routes.map { key + $0 } }
+            for bytes in keys + tagged.dropFirst() {
                 let key = worker.shared.key(of: bytes)
                 // The fleet first: a worker that misses from now on must not ask the owner for what is old.
                 worker.shared.fleet?.beginInvalidating(bytes, in: worker.zones, now: worker.loop.now)

@@ -26,6 +26,8 @@ extension Resolver {
         /// then holds up nobody who can use the other.
         package var resolutionDelay: Duration = .milliseconds(50)
         package var entriesMax = 10_000
+        /// The most addresses of one family that are taken from an answer. Nobody tries more within a time limit.
+        package var addressesMax = 128
         /// The most queries at a time.
         package var queriesMax = 1_000
         /// How long to wait for one server before the query is sent again. Doubles with each round.

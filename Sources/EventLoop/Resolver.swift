@@ -271,7 +271,8 @@ import Glibc
         var addresses: [SocketAddress] = []
         var ttl = CInt.max
         var node = unsafe answer.pointee.nodes
-        while let current = unsafe node {
+        // Whoever owns a name decides how many there are, and each costs a comparison with all others, and a socket where it is sorted.
+        while let current = unsafe node, addresses.count < options.addressesMax {
             if let raw = unsafe current.pointee.ai_addr,
                 let address = unsafe SocketAddress(raw, length: Int(current.pointee.ai_addrlen)),
                 !addresses.contains(address)

@@ -54,6 +54,13 @@ struct ResolverFamiliesTests {
         ]
     }
 
+    @Test func `whoever owns a name cannot make it cost more than so many addresses of each family`() throws {
+        let many = (0..<9).map { [192, 0, 2, UInt8($0)] as [UInt8] }
+        let bench = try Bench({ _, type in .addresses(type == typeA ? many : [v6], ttl: 60) }) { $0.addressesMax = 4 }
+        let addresses = try bench.outcome().get().addresses
+        #expect(addresses.count == 5 && addresses.contains(v6Address), "\(addresses)")
+    }
+
     @Test(arguments: orders) func `the preferred one comes first if it comes within the delay`(_ row: Order) throws {
         let bench = try Bench({ $1 == row.first ? both : .held }) { $0.family = row.family }
         var result: Resolver.Outcome?

@@ -149,9 +149,9 @@ package final class RunningProxy: AdministeredProxy {
     package func purge(_ request: PurgeRequest) -> PurgeResult {
         guard !request.dryRun, let fleet = proxy.shared.fleet else { return purgeHere(request) }
         let time = now
-        let ticket = fleet.begin(request.json, at: time)
+        let ticket = fleet.begin(request.json, at: time.wallTime)
         var result = purgeHere(request)
-        result.spread = fleet.announce(request.json, ticket, at: time)
+        result.spread = fleet.announce(request.json, ticket, at: time.wallTime)
         return result
     }
 

@@ -132,7 +132,7 @@ final class ScriptedProxy: AdministeredProxy {
 
     func journals() -> [Journal] {
         var journal = Journal(job: "nightly", scope: JobScope(user: "builder"))
-        journal.begin(journal.scope, allowing: true, at: now)
+        journal.begin(journal.scope, allowing: true, at: now.wallTime)
         guard let host = DestinationHost("a.example".utf8) else { return [] }
         journal.note(
             Observation(

@@ -234,10 +234,10 @@ struct RedisCheckTests {
             $0.clockAhead = -60_000
         },
         Row("no clock", "fleet clocks", "ok", "none to compare") { $0.clockAhead = nil },
-        Row("a clock at the end of time", "fleet clocks", "warning", "the Redis by 9223372036854775.8 s (ahead)") {
+        Row("a clock at the end of time", "fleet clocks", "warning", "the Redis by 9223372036854776.0 s (ahead)") {
             $0.clockAhead = .max
         },
-        Row("a clock at the beginning of time", "fleet clocks", "warning", "by 9223372036854775.8 s (behind)") {
+        Row("a clock at the beginning of time", "fleet clocks", "warning", "by 9223372036854776.0 s (behind)") {
             $0.clockAhead = .min
         },
         Row("memory that is no number", "redis memory", "warning", "no maxmemory") { $0.info["maxmemory"] = "nan" },

@@ -328,7 +328,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         let ended = PlaceholderIndex([placeholder(endsAt: ending)])
         let revoked = PlaceholderIndex([placeholder(isRevoked: true)])
         let lines = [("Authorization", "Bearer \(Self.plain)")]
-        #expect(verdict(lines, at: WallTime(secondsSinceEpoch: 999), PlaceholderPlaces(), ended) != .success(nil))
+        #expect(verdict(lines, at: now.later(-1), PlaceholderPlaces(), ended) != .success(nil))
         guard case .failure(let fault) = verdict(lines, PlaceholderPlaces(), ended) else { Issue.record(); return }
         #expect(fault.text == "the placeholder of the credential forge has expired")
         guard case .failure(let fault) = verdict(lines, PlaceholderPlaces(), revoked) else { Issue.record(); return }

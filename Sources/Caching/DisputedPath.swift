@@ -27,7 +27,7 @@ extension CacheRules {
                 isAgreed = false
             } else if !isAgreed, conditions.nameParameters {
                 let agreed = indices(request, readings, readings.all(parametersCount: true), asSent, mayHold)
-                isAgreed = agreed.count == 1 && !all.contains { $0 != asSent && restricts($0) }
+                isAgreed = agreed.count == 1 && !all.contains { $0 != asSent && ($0.map(restricts) ?? false) }
             }
         }
         return isAgreed ? .rule(asSent) : .disputed(all)
@@ -69,8 +69,8 @@ extension CacheRules {
     }
 
     /// Whether the rule asks for a proof or a minimum age.
-    private func restricts(_ index: Int?) -> Bool {
-        guard let changes = index.map({ rules[$0].changes }) else { return false }
+    private func restricts(_ index: Int) -> Bool {
+        let changes = rules[index].changes
         return changes.digest != nil || (changes.release != nil && changes.minimumAge != nil)
     }
 
@@ -78,10 +78,15 @@ extension CacheRules {
     func strictestHandling(byOneOf indices: [Int?], zone: Int?) -> CacheHandling {
         let zones = indices.map { index in zone ?? index.map { zoneOfRule[$0] } ?? 0 }
         var result = CacheHandling.strictest(of: zip(indices, zones).map { handling(by: $0, zone: $1) })
-        let restricting = indices.filter(restricts)
-        result.rule = restricting.count == 1 ? restricting[0].map { rules[$0].number } : nil
+        let restricting = indices.compactMap(\.self).filter(restricts)
+        let proving = restricting.filter { rules[$0].changes.digest != nil }
+        result.rule = restricting.count == 1 ? rules[restricting[0]].number : nil
+        if restricting.count == 1, let only = proving.first {
+            // What has its digest is right whatever the path means. It must be stored to be proven, and is validated each time.
+            result.ttl = handling(by: only, zone: result.zone).ttl
+        }
         // What proves the body is not known.
-        if restricting.count(where: { $0.map { rules[$0].changes.digest != nil } ?? false }) > 1 {
+        if proving.count > 1 {
             result.use.insert(.noWrite)
         }
         return result

@@ -176,7 +176,10 @@ private func resolutions(of text: [UInt8]) -> [[UInt8]] {
     var results = [text]
     for decodesDots in hasEncodedDot(text) ? [false, true] : [false] {
         func dots(_ segment: ArraySlice<UInt8>) -> Int { dotCount(segment, decodesDots: decodesDots) }
-        results.append(resolved(text, mergesSlashes: true, dots: dots))
+        let merged = resolved(text, mergesSlashes: true, dots: dots)
+        results.append(merged)
+        // To file systems, "a/." is "a", where a URI has "a/".
+        if merged.count > 1, merged.last == slash, text.last != slash { results.append(merged.dropLast()) }
         guard hasEmptySegments else { continue }
         let unmerged = resolved(text, mergesSlashes: false, dots: dots)
         results.append(unmerged)

@@ -77,10 +77,13 @@ struct IndexDigestScenarios {
             s.origin.expects("GET /upload/..%2fsimple/a/..%2f").replies(
                 200, Self.forms[0].lines, Self.forms[0].body("another"))
             s.origin.expects("GET /simple/./a/").replies(200, Self.forms[0].lines, Self.forms[0].body("another"))
-            #expect(try s.client().get("/upload/..%2fsimple/a/..%2f").status == 200)
-            #expect(try s.client().get("/simple/./a/").status == 200)
+            for path in ["/upload/..%2fsimple/a/..%2f", "/simple/./a/"] {
+                let index = try s.client().get(path)
+                #expect(index.status == 200)
+            }
             s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
-            #expect(try s.client().get("/files/a.whl").text == "wheel")
+            let file = try s.client().get("/files/a.whl")
+            #expect(file.text == "wheel")
             #expect(s.count(.digestsPromised) == 0)
         }
     }
@@ -133,9 +136,11 @@ struct IndexDigestScenarios {
         try scenario(cache: Self.rules) { s in
             s.origin.expects("GET /simple/a/").replies(
                 200, Self.forms[0].lines + ["Vary: \(vary)"], Self.forms[0].body("another"))
-            #expect(try s.client().get("/simple/a/").status == 200)
+            let index = try s.client().get("/simple/a/")
+            #expect(index.status == 200)
             s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
-            #expect(try s.client().get("/files/a.whl").text == "wheel")
+            let file = try s.client().get("/files/a.whl")
+            #expect(file.text == "wheel")
             #expect(s.count(.digestsPromised) == 0)
         }
     }
@@ -157,7 +162,8 @@ struct IndexDigestScenarios {
             #expect(try s.client().get("/simple/a/", "Cache-Control: no-cache").status == 200)
             try s.expect(.digestsPromised, 2)
             s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
-            #expect(try s.client().get("/files/a.whl").text == "wheel")
+            let file = try s.client().get("/files/a.whl")
+            #expect(file.text == "wheel")
         }
     }
 

@@ -94,7 +94,7 @@ struct ReleaseIndexScenarios {
 
     /// Spellings of /simple/p that some origin takes for it.
     static let spellings = [
-        "//simple/p", "/simple//p", "/simple/%70", "/simple/%2570", "/simple/./p", "/a/../simple/p",
+        "//simple/p", "/simple//p", "/simple/%70", "/simple/./p", "/a/../simple/p",
         "/a/%2e%2e/simple/p",
         "/simple;a/p", "/simple%2fp", "/simple%5cp", "/%73imple/p",
     ]
@@ -107,7 +107,7 @@ struct ReleaseIndexScenarios {
     }
 
     static let unclear = [
-        "/simple/p;v=1", "/simple/q%00p", "/simple/p/../q/r/..%2f..",
+        "/simple/p;v=1", "/simple/q%00p", "/simple/%2570",
         "/simple/" + String(repeating: "%70", count: 2000),
     ]
     @Test(arguments: unclear) func `a path that may mean one package or another is refused before the origin is asked`(

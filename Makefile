@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz fuzz-check simulate soak format format-check release check-examples image-proof
+.PHONY: help packages descriptions serve test test-asan test-tsan test-crash bench fuzz fuzz-check simulate soak format format-check release check-examples image-proof
 
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev liblmdb-dev libisal-dev libsodium-dev libpsl-dev libpacparser-dev libkrb5-dev libldap-dev libhiredis-dev libmimalloc-dev pkg-config
@@ -56,6 +56,10 @@ fuzz-check: packages ## build each fuzz target, and run it once on its seeds and
 simulate: packages ## run the simulation for SIMULATE_STEPS (5 million: minutes) from SIMULATE_SEED (random)
 	@seed=$(SIMULATE_SEED); echo "LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS)"; \
 	LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS) swift test --filter SimulationTests
+
+descriptions: packages ## list the texts that show a value as Swift spells it (minutes)
+	swift build
+	Tests/descriptions.py
 
 soak: packages ## send requests for SOAK_SECONDS (60) to origins with every fault from SOAK_SEED (random), without and with a disk
 	LARDER_SOAK_SEED=$(SOAK_SEED) LARDER_SOAK_SECONDS=$(SOAK_SECONDS) swift test --filter SoakTests

@@ -150,7 +150,7 @@ extension PurgeRequest {
             if let tag = selection.tag { $0.member("tag", tag) }
             if let type = selection.type { $0.member("type", type) }
             if let zone = selection.zone { $0.member("zone", zone) }
-            if let storage = selection.storage { $0.member("storage", "\(storage)") }
+            if let storage = selection.storage { $0.member("storage", storage.rawValue) }
             if let age = selection.olderThan { $0.member("older_than", UInt64(clamping: age.count)) }
             $0.member("soft", kind == .soft)
         }

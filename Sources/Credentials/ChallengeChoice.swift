@@ -1,7 +1,7 @@
 import Message
 
 /// The schemes with which Larder answers a challenge, the weakest first.
-package enum ChallengeScheme: Int, CaseIterable, Comparable, Sendable {
+package enum ChallengeScheme: Int, CaseIterable, Comparable, Sendable, CustomStringConvertible {
     /// RFC 7617: the password itself.
     case basic
     /// RFC 7616.
@@ -16,6 +16,16 @@ package enum ChallengeScheme: Int, CaseIterable, Comparable, Sendable {
         switch self {
         case .basic, .digest: false
         case .ntlm, .negotiate: true
+        }
+    }
+
+    /// As in the configuration.
+    package var description: String {
+        switch self {
+        case .basic: "basic"
+        case .digest: "digest"
+        case .ntlm: "ntlm"
+        case .negotiate: "negotiate"
         }
     }
 

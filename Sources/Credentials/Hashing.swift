@@ -1,5 +1,5 @@
 /// The hash functions of the schemes in this directory.
-package enum HashAlgorithm: Sendable, CaseIterable {
+package enum HashAlgorithm: String, Sendable, CaseIterable {
     /// RFC 1320: 16 bytes. NTLM derives its keys with it.
     case md4
     /// RFC 1321: 16 bytes.

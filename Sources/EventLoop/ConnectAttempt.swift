@@ -1,12 +1,22 @@
 import Glibc
 
 /// Why no address could be connected to.
-package enum ConnectError: Error, Equatable {
+package enum ConnectError: Error, Equatable, CustomStringConvertible {
     case refused
     case unreachable
     case timedOut
     case noAddress
     case failed(errno: CInt)
+
+    package var description: String {
+        switch self {
+        case .refused: "the connection is refused"
+        case .unreachable: "there is no route to it"
+        case .timedOut: "it has not answered in time"
+        case .noAddress: "it has no address"
+        case .failed(let code): systemErrorText(code)
+        }
+    }
 
     init(errno code: CInt) {
         switch code {

@@ -157,9 +157,18 @@ private func fixedPoint(_ time: timespec) -> Int64 {
 }
 
 /// Why a loop could not be made.
-package enum EventLoopError: Error, Equatable {
+package enum EventLoopError: Error, Equatable, CustomStringConvertible {
     case outOfMemory
     case noBackend  // libevent found no epoll
     case noEventDescriptor(errno: CInt)
     case noThread(errno: CInt)
+
+    package var description: String {
+        switch self {
+        case .outOfMemory: "there is no memory for an event loop"
+        case .noBackend: "this system has no epoll"
+        case .noEventDescriptor(let code): "no event descriptor can be made: \(systemErrorText(code))"
+        case .noThread(let code): "no thread can be started: \(systemErrorText(code))"
+        }
+    }
 }

@@ -1,7 +1,7 @@
 import CAres
 
 /// Why a name could not be resolved.
-package enum ResolverError: Error, Equatable, Sendable {
+package enum ResolverError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The name does not exist, or has no address (NXDOMAIN, NODATA).
     case notFound
     /// The text is not a valid name.
@@ -22,6 +22,18 @@ package enum ResolverError: Error, Equatable, Sendable {
         switch self {
         case .timedOut, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: true
         case .notFound, .badName: false
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .notFound: "the name does not exist, or has no address"
+        case .badName: "it is not a valid name"
+        case .timedOut: "no name server has answered in time"
+        case .serverFailure: "the name server has failed or refused"
+        case .serverUnreachable: "no name server can be reached"
+        case .tooManyQueries: "too many names are being looked up"
+        case .failed(let status): unsafe String(cString: ares_strerror(status))
         }
     }
 

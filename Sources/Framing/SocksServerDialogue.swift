@@ -31,7 +31,7 @@ package struct SocksServerDialogue: Sendable {
         case refuse(reply: [UInt8], Fault)
     }
 
-    package enum Fault: CaseIterable, Sendable {
+    package enum Fault: CaseIterable, Sendable, CustomStringConvertible {
         /// The bytes are not those of SOCKS5.
         case malformed
         /// The client offers no method of authentication that would do.
@@ -41,6 +41,16 @@ package struct SocksServerDialogue: Sendable {
         /// BIND or UDP ASSOCIATE, or a command that nobody knows.
         case command
         case addressType
+
+        package var description: String {
+            switch self {
+            case .malformed: "its bytes are not SOCKS5"
+            case .method: "it offers no method of authentication that would do"
+            case .logIn: "its user or its password is wrong"
+            case .command: "it asks for another command than CONNECT"
+            case .addressType: "its type of address is not known"
+            }
+        }
     }
 
     private static let version: UInt8 = 5

@@ -59,5 +59,5 @@ package struct FieldChange: Equatable, Sendable {
 
 extension FieldChange: CustomStringConvertible {
     /// `set User-Agent`. Without the value, which may be a secret.
-    package var description: String { "\(operation) \(String(decoding: spelling, as: UTF8.self))" }
+    package var description: String { "\(operation.rawValue) \(String(decoding: spelling, as: UTF8.self))" }
 }

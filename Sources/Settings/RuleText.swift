@@ -14,7 +14,7 @@ extension AccessRule {
             switch effect {
             case .allow:
                 "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
-                    + (tunnel.map { " → tunnel \($0)" } ?? "") + (isForSharedNames ? " → shared yes" : "")
+                    + (tunnel.map { " → tunnel \($0.rawValue)" } ?? "") + (isForSharedNames ? " → shared yes" : "")
             case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
             case .redirect(let page): "redirect: \(conditions) → to \(page)"
             case .authenticate: "authenticate: \(conditions)"

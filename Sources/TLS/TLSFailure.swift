@@ -1,7 +1,8 @@
 import COpenSSL
+import Glibc
 
 /// Why a TLS connection could not be made, or failed.
-package enum TLSFailure: Error, Equatable, Sendable {
+package enum TLSFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The peer's certificate was not accepted.
     case certificate(CertificateProblem)
     /// There is no common version or cipher, or the peer does not speak TLS.
@@ -30,6 +31,8 @@ package enum TLSFailure: Error, Equatable, Sendable {
         case other(code: Int, reason: String)
     }
 
+    package var description: String { details }
+
     /// One sentence for the `details` parameter and for the log.
     package var details: String {
         switch self {
@@ -37,7 +40,7 @@ package enum TLSFailure: Error, Equatable, Sendable {
         case .protocolError(let reason): reason
         case .alertReceived(let code, let name): "alert \(code): \(name)"
         case .truncated: "closed without close_notify"
-        case .connectionFailed(let code): "errno \(code)"
+        case .connectionFailed(let code): unsafe String(cString: strerror(code))
         }
     }
 }

@@ -57,7 +57,8 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 /// The rooms, as docs/architecture.md draws them.
 enum Rooms {
     static let core: Set<String> = [
-        "Message", "JSON", "Texts", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Routing", "Transaction",
+        "Message", "JSON", "Texts", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Routing",
+        "Transaction",
         "Forwarding",
         "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting", "Limiting", "Tokens",
         "Fleet",

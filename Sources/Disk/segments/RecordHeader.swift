@@ -97,7 +97,7 @@ package struct RecordHeader: Equatable, Sendable {
 }
 
 /// Why bytes are not the record that should be there.
-package enum RecordError: Error, Equatable, Sendable {
+package enum RecordError: Error, Equatable, Sendable, CustomStringConvertible {
     /// They do not begin like a record.
     case notARecord
     /// They are all zero: the file of a large object that was still growing.
@@ -121,6 +121,25 @@ package enum RecordError: Error, Equatable, Sendable {
     case body(block: Int)
     /// The record to be written exceeds the limit of a head part.
     case tooLarge
+
+    package var description: String {
+        switch self {
+        case .notARecord: "it does not begin like a record"
+        case .unwritten: "it has not been written"
+        case .unknownVersion(let value): "version \(value) is not known"
+        case .unknownKind(let value): "kind \(value) is not known"
+        case .unknownClass(let value): "class \(value) is not known"
+        case .unknownFlags(let value): "the flags \(value) are not known"
+        case .lengths: "the lengths contradict each other or exceed a limit"
+        case .incomplete(let needs): "it ends before its \(needs) bytes"
+        case .checksum: "the checksum of the head is wrong"
+        case .wrongPlace: "it belongs to another place or store"
+        case .attributes: "the attributes are malformed"
+        case .padding: "the padding is not zero"
+        case .body(let block): "the checksum of block \(block) of the body is wrong"
+        case .tooLarge: "it is too large"
+        }
+    }
 }
 
 /// An object that was removed, and the segment of its record. Once that segment is deleted, the drop is needless.

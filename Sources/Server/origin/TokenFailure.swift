@@ -49,7 +49,7 @@ extension NTLMFault {
         case .noUnicode: "the server does not understand Unicode"
         case .nameTooLong: "the user, the domain or the host has too long a name"
         case .passwordIsNotUTF8: "the password is not UTF-8"
-        case .hashUnavailable(let algorithm): "OpenSSL does not offer \(algorithm), which NTLM needs"
+        case .hashUnavailable(let algorithm): "OpenSSL does not offer \(algorithm.rawValue), which NTLM needs"
         }
     }
 }

@@ -12,7 +12,7 @@ struct MemoryTests {
     private static let size = (isLong ? 10 : 1) << 30
     private static let growthMax = 64 << 20
 
-    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"), .timeLimit(.minutes(10)))
+    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"), .timeLimit(.minutes(30)))
     func `large uploads and downloads at once, one reader slow and one asleep`() async throws {
         let sink = Sink()
         try await ScriptedOrigin.with { head, connection in

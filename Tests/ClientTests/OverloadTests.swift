@@ -11,7 +11,7 @@ struct OverloadTests {
     private static let piece = String(repeating: "x", count: 1 << 20)
 
     /// The time limit counts while the test waits for its turn (`Workplace.with`), which takes minutes on a busy machine.
-    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"), .timeLimit(.minutes(15)))
+    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"), .timeLimit(.minutes(30)))
     func `idle connections go first, then new ones and misses are refused, and hits and bodies go on`() async throws {
         let mayEnd = Gate()
         try await ScriptedOrigin.with { head, connection in

@@ -12,7 +12,7 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badStatus  // RFC 9110 §15: not three digits, 100 to 999
     // Targets
     case targetTooLong  // RFC 9110 §4.1: 414
-    case badTarget  // RFC 9112 §3.2: a byte that no target has, even encoded (`EncodedTarget`), or none of the four forms
+    case badTarget  // RFC 9112 §3.2: a byte that no target has, or none of the four forms
     case fragmentInTarget  // RFC 9112 §3.2.1: a target has no fragment
     case userinfoInTarget  // RFC 9110 §4.2.4
     case schemeNotSupported  // Larder forwards http and https only

@@ -56,7 +56,8 @@ struct FleetNameTests {
                     if failures.count == 2 { loop.stop() }
                 }))
         run(loop)
-        #expect(failures == Array(repeating: "its name cannot be resolved: no name server has answered in time", count: 2))
+        #expect(
+            failures == Array(repeating: "its name cannot be resolved: no name server has answered in time", count: 2))
         #expect(resolver.openQueryCount == 1, "one question for both")
         link.stop()
     }

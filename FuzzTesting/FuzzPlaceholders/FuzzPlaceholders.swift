@@ -20,6 +20,8 @@ private let places: PlaceholderPlaces = {
 
 /// The input is a piece of a message, in which 1 stands for the placeholder and 2 for the secret. How it is cut changes nothing, what passes the
 /// mask has the length that it had and no secret, and where a placeholder is replaced there was one.
+private let now = Moment(uptime: .zero, wallTime: WallTime(secondsSinceEpoch: 1))
+
 @_cdecl("FuzzPlaceholders_main")
 public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     unsafe fuzz(count, arguments) { start, count in
@@ -36,14 +38,14 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
 
         for syntax in [MemberSyntax.json, .form] {
             let body = try? PlaceholderBody(
-                bytes, syntax, places, credential: "forge", index, now: WallTime(secondsSinceEpoch: 1))
+                bytes, syntax, places, credential: "forge", index, now: now)
             if let body {
                 precondition(findings(bytes, []) == 1, "one placeholder was there")
                 precondition(findings(body.replacing(by: Secret("s")), []) == 0, "none is left")
             }
         }
         let use = try? PlaceholderExamination(Fields(), target: bytes[...], index).use(
-            places, now: WallTime(secondsSinceEpoch: 1))
+            places, now: now)
         if let use, case .target(let target) = use.change(to: Secret("s")) {
             precondition(findings(target.bytes, []) == 0, "none is left in the target")
         }

@@ -86,9 +86,7 @@ extension CacheRules {
             result.ttl = handling(by: only, zone: result.zone).ttl
         }
         // What proves the body is not known.
-        if proving.count > 1 {
-            result.use.insert(.noWrite)
-        }
+        if proving.count > 1 { result.use.insert(.noWrite) }
         return result
     }
 }

@@ -39,8 +39,7 @@ package enum FlowEnd: Equatable, Sendable { case source, sink }
 ///
 /// TCP drops what it has not delivered when a reset arrives (RFC 9293 §3.10.7.4), and a reset sent at once would drop what waits in the
 /// socket towards the living side. Servers often send a whole answer and then reset, because they left a part of the request unread. So the
-/// bytes that the failed side had sent go first, and the reset follows when they are acknowledged or `limit` has passed. Envoy resets at
-/// once; HAProxy and Squid pass on the bytes, but end with a FIN.
+/// bytes that the failed side had sent go first, and the reset follows when they are acknowledged or `limit` has passed.
 package struct TunnelCut {
     /// A peer that does not take the last bytes gets its reset after this.
     package static let limit: Duration = .seconds(5)

@@ -1,4 +1,5 @@
 import Access
+import Admin
 import Foundation
 import Message
 import ProgramUnderTest
@@ -67,6 +68,14 @@ struct NextProxyScenarios {
                 s.origin.expects("POST /a").replies(200)
                 #expect(try others.request("POST", "/a", "Content-Length: 0").status == 200)
             }
+            s.origin.expects("GET \(s.origin.url("/a"))").replies(200, "Cache-Control: max-age=60", body: "theirs")
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "all")
+            let last = (try some.get("/a"), try others.get("/a"))
+            #expect(last.0.text == "theirs" && last.1.text == "all")
+            var selection = Selection()
+            selection.url = s.origin.url("/a")
+            let purged = RunningProxy(proxy: s.proxy, version: "test").purge(PurgeRequest(selection))
+            #expect(purged.records == 2, "what came by every route")
         }
     }
 

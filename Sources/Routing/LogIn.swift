@@ -16,6 +16,9 @@ package import Credentials
 ///
 /// Each challenge has a number, from 1. A request remembers with which one it was sent (`Proof`), so that what comes back about an old one is
 /// not taken for a verdict about the present one.
+///
+/// A server may accept each nonce once (RFC 7616 §5.4). The one who meets the end of a challenge first replaces it for all; the others answer
+/// the challenge that each of them got. If they shared its successor, all but one of them would be asked again, for ever.
 package struct LogIn: Equatable, Sendable {
     /// The number of the challenge that a request has answered: 0 if it was sent with credentials before there was any, nil if it had none.
     package typealias Proof = Int?
@@ -58,6 +61,8 @@ package struct LogIn: Equatable, Sendable {
         case accepted
         /// Send the request again, with another `sending`.
         case askAgain
+        /// Send the request again with an answer to its own challenge, which nobody else answers. The credentials are not in question.
+        case answerAlone
         /// The credentials were refused.
         case refused
         case nothing
@@ -130,6 +135,7 @@ package struct LogIn: Equatable, Sendable {
 
     private mutating func challenged(_ challenge: AnswerableChallenge?, _ proof: Proof) -> Action {
         let isAnswer = proof == number
+        if proof != nil, !isAnswer, let challenge, challenge.isStale { return .answerAlone }
         switch state {
         case .unknown:
             if isAnswer { return .refused }

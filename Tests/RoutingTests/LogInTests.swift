@@ -94,6 +94,17 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
                 (sending, .wait), (.answered(1), .passOn), (.answered(2), .accepted),
             ]),
         LogInRow(
+            "a request whose nonce was replaced by then answers its own challenge, without waiting",
+            known + [
+                (sending, .sendWithCredentials(digest("1"), number: 1)),
+                (sending, .sendWithCredentials(digest("1"), number: 1)),
+                (.challenged(digest("2", stale: true), 1), .askAgain),
+                (.challenged(digest("3", stale: true), 1), .answerAlone),
+                (sending, .sendWithCredentials(digest("2", stale: true), number: 2)),
+                (.challenged(digest("4", stale: true), 1), .answerAlone), (.answered(1), .passOn),
+                (.answered(2), .accepted), (.challenged(digest("5", stale: true), 1), .answerAlone),
+            ]),
+        LogInRow(
             "a password that is refused where it was accepted before is not sent again at once",
             [
                 (sending, .sendAsItIs), (.challenged(basic, nil), .askAgain),

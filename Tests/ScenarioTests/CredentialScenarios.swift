@@ -170,6 +170,40 @@ struct CredentialScenarios {
         }
     }
 
+    /// RFC 7616 §5.4
+    @Test func `a server that takes each nonce once is answered, however many requests are under way`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.credential(schemes: [.digest]))
+            func ask(_ nonce: String) -> [String] {
+                ["WWW-Authenticate: Digest realm=\"a\", nonce=\"\(nonce)\", qop=\"auth\", stale=true"]
+            }
+            s.origin.expects("GET /", "!Authorization").replies(401, ask("first"), [])
+            s.origin.expects("GET /", "Authorization").replies(200, body: "known")
+            #expect(try s.client().get("/").text == "known")
+            let mayAnswer = Gate()
+            let paths = (1...7).map { "/\($0)" }
+            let arrivals = paths.map { _ in Gate() }
+            for (path, hasArrived) in zip(paths, arrivals) {
+                s.origin.expects("GET \(path)", "Authorization").opens(hasArrived).waits(for: mayAnswer)
+                    .replies(401, ask("of\(path)"), [])
+                s.origin.expects("GET \(path)", "Authorization").replies(200, body: path)
+            }
+            let clients = try paths.map { path in
+                let client = try s.client()
+                try client.ask("GET", path)
+                return client
+            }
+            for hasArrived in arrivals { try hasArrived.wait() }
+            mayAnswer.open()
+            for (client, path) in zip(clients, paths) { #expect(try client.response().text == path) }
+            let answers = s.origin.requests.suffix(paths.count).compactMap { $0["Authorization"] }
+            for path in paths {
+                let own = answers.filter { $0.contains("nonce=\"of\(path)\"") && $0.contains("nc=00000001") }
+                #expect(own.count == 1, "\(path): \(answers)")
+            }
+        }
+    }
+
     @Test func `wrong credentials are sent three times at most, and then refused here`() throws {
         try withOneWorker { s in
             try s.adopt(credentials: s.credential())

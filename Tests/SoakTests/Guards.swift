@@ -34,7 +34,8 @@ final class Guards: Sendable {
 
     /// Whether the request proves what it must.
     ///
-    /// - Parameter expires: the nonce ends with this request, and counts no more.
+    /// - Parameter expires: the nonce ends with this request, and counts no more, unless this is its first. So a client that answers its own
+    ///   challenge gets through.
     func admits(_ head: Head, origin: Int, expires: Bool) throws(Violation) -> Bool {
         let values = head.all("authorization")
         guard values.count <= 1 else { throw Violation("Authorization \(values.count) times") }
@@ -48,11 +49,11 @@ final class Guards: Sendable {
             Guards.parameter("uri", of: value) == String(head.startLine.split(separator: " ")[1])
         else { throw Violation("Authorization: \(value)") }
         let use: (isKnown: Bool, isFirst: Bool) = state.withLock {
-            guard !expires else {
+            guard let counts = $0.nonces[nonce] else { return (false, true) }
+            guard !expires || counts.isEmpty else {
                 $0.nonces[nonce] = nil
                 return (false, true)
             }
-            guard $0.nonces[nonce] != nil else { return (false, true) }
             return (true, $0.nonces[nonce]!.insert(count).inserted)
         }
         guard use.isFirst else { throw Violation("nonce \(nonce) with the count \(count) twice (RFC 7616 §3.4)") }

@@ -38,6 +38,16 @@ final class CredentialUse {
     private var isOpen: Bool
     /// What was sent, if it answers a digest's challenge.
     private var authorization: DigestAuthorization?
+    /// Whose nonce the next sending uses.
+    private enum Nonce {
+        /// That of the desk, which counts for all requests.
+        case shared
+        /// That of a challenge which nobody else answers (`LogIn.Action.answerAlone`).
+        case own(DigestChallenge)
+        /// The same, used before. A connection that broke leads to another sending, and no count may be used twice.
+        case counted(DigestSession)
+    }
+    private var nonce = Nonce.shared
 
     private init(
         _ rule: CredentialRule, _ key: CredentialLedger.Key, _ secret: SecretShelf.Version, proof: LogIn.Proof,
@@ -79,8 +89,16 @@ final class CredentialUse {
         case .wait:
             desk.wait(at: key, resume)
             return .undecided
-        case .passOn, .accepted, .askAgain, .refused, .nothing: preconditionFailure("a request is sent or waits")
+        case .passOn, .accepted, .askAgain, .answerAlone, .refused, .nothing:
+            preconditionFailure("a request is sent or waits")
         }
+    }
+
+    /// Whether the request has a challenge of its own to answer, so that the desk is not asked again.
+    func answersAlone(_ rule: CredentialRule, at place: LogInPlace, _ secrets: SecretShelf) -> Bool {
+        if case .shared = nonce { return false }
+        return key == CredentialLedger.Key(credential: rule.name, at: place)
+            && secrets.version(of: rule.name)?.number == secret.number
     }
 
     /// A challenge may follow even if the credentials are right, so a body that is not kept must not leave before the answer.
@@ -109,6 +127,10 @@ final class CredentialUse {
             guard case .digest(let challenge) = challenge else {
                 return try basicAuthorization(user: user, password: secret[.password]).bytes
             }
+            if let authorization = try ownAuthorization(for: covered, user: user) {
+                self.authorization = authorization
+                return authorization.value
+            }
             let (authorization, latest) = try worker.credentialDesk.authorization(
                 challenge, number: number, for: covered, at: key, user: user, secret: secret[.password])
             self.authorization = authorization
@@ -118,6 +140,20 @@ final class CredentialUse {
         case .ticket, .oauth1, .sigv4, .placeholder:
             preconditionFailure("a ticket, a signature or a placeholder is no authorization of this kind")
         }
+    }
+
+    /// Nil: the request shares the nonce of the desk.
+    private func ownAuthorization(for covered: DigestRequest, user: String) throws -> DigestAuthorization? {
+        var session: DigestSession
+        switch nonce {
+        case .shared: return nil
+        case .own(let challenge): session = try DigestSession(challenge, user: user, password: secret[.password])
+        case .counted(let used): session = used
+        }
+        let authorization = try session.authorization(
+            for: covered, clientNonce: Shared.boundary(), using: OpenSSLHashing())
+        nonce = .counted(session)
+        return authorization
     }
 
     /// The credentials are about to leave.
@@ -137,7 +173,13 @@ final class CredentialUse {
         let answerable = strongestChallenge(challenges, among: schemes)
         switch tell(.challenged(answerable, proof)) {
         case .askAgain:
+            nonce = .shared
             Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) asks for it")
+            return .askAgain
+        case .answerAlone:
+            guard case .digest(let challenge) = answerable else { preconditionFailure("only a digest is stale") }
+            nonce = .own(challenge)
+            Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) does not take its nonce again")
             return .askAgain
         case .refused:
             refused()

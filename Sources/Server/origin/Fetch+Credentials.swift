@@ -39,6 +39,7 @@ extension Fetch {
     }
 
     private func prepareCredential(_ rule: CredentialRule) -> CredentialHindrance? {
+        if let use = credentialUse, use.answersAlone(rule, at: .origin(request.origin), snapshot.secrets) { return nil }
         settleCredentials()
         switch begin(rule, at: .origin(request.origin), then: { $0.credentialsDecided() }) {
         case .granted(let use):
@@ -225,9 +226,13 @@ extension Fetch {
 
     /// Asks the desk what the request proves to the proxy that it is sent to. Returns false if it is not sent now.
     func beginProxyLogIn(at proxy: NextProxy) -> Bool {
-        settleProxyLogIn()
-        guard let name = proxy.credential else { return true }
+        guard let name = proxy.credential else {
+            settleProxyLogIn()
+            return true
+        }
         guard let rule = snapshot.credentials[name]?.rule else { preconditionFailure("a route names a credential") }
+        if case .begun(let use) = proxyLogIn, use.answersAlone(rule, at: proxy.place, snapshot.secrets) { return true }
+        settleProxyLogIn()
         switch begin(rule, at: proxy.place, then: { $0.proxyLogInDecided() }) {
         case .granted(let use):
             proxyLogIn = .begun(use)

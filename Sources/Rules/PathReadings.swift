@@ -72,7 +72,7 @@ package struct PathReadings: Sendable, Equatable {
     package static func name(of path: ArraySlice<UInt8>) -> [UInt8] { plainPath(path) }
 }
 
-/// What a path becomes by decoding, by replacing "\", and by cutting off parameters, in every order.
+/// What a path becomes by decoding, by replacing "\", by cutting off parameters and by resolving dots before it is decoded further, in every order.
 private struct PathTexts {
     private(set) var all: [[UInt8]] = []
     private var known: Set<[UInt8]> = []
@@ -110,8 +110,10 @@ private struct PathTexts {
                 result.append(withoutParameters(one))
             }
         }
+        // Programs that resolve first and decode then. A segment with `%2f` is one of those that ".." takes away.
+        for text in result where text.contains(percent) && hasDots(text) { result += resolutions(of: text) }
         for text in result { add(text) }
-        return result
+        return Array(Set(result))
     }
 
     private mutating func add(_ text: [UInt8]) {
@@ -195,6 +197,10 @@ private func climbing(_ text: [UInt8]) -> Bool {
     }
 }
 
+private func hasDots(_ text: [UInt8]) -> Bool {
+    text.split(separator: slash).contains { dotCount($0, decodesDots: true) > 0 }
+}
+
 private func hasEncodedDot(_ text: [UInt8]) -> Bool {
     text.indices.contains { isEncodedDot(text[$0...]) }
 }
@@ -225,3 +231,4 @@ private func dotCount(_ segment: ArraySlice<UInt8>, decodesDots: Bool) -> Int {
 
 private let slash = UInt8(ascii: "/")
 private let backslash = UInt8(ascii: "\\")
+private let percent = UInt8(ascii: "%")

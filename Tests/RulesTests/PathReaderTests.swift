@@ -6,7 +6,7 @@ import Testing
 
 /// Readers written on their own, as deployed software reads paths: each does its steps in its own order.
 private enum Reader: CaseIterable {
-    case servlet, apache, nginx, cgi, rfc3986, urlStandard, windows, twice, framework, gateway
+    case servlet, apache, nginx, cgi, rfc3986, urlStandard, windows, twice, framework, gateway, files, urlFiles
 
     func read(_ path: String) -> String {
         switch self {
@@ -24,6 +24,9 @@ private enum Reader: CaseIterable {
         case .framework: dots(merged(cut(decoded(path))))
         // A gateway in front of a servlet container: it decodes and sends on.
         case .gateway: dots(merged(decoded(cut(decoded(path)))))
+        // A program that parses a URL, decodes its path and opens the file with that name.
+        case .files: dots(merged(decoded(dots(path))))
+        case .urlFiles: dots(merged(decoded(dots(encodedDots(path.replacing("\\", with: "/"))))))
         }
     }
 

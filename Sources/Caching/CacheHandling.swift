@@ -90,6 +90,8 @@ package struct CacheHandling: Sendable, Equatable {
     package var respectsCacheControl = true
     /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
+    /// Cookies are taken out of responses that are stored (`HandlingParticulars.droppedCookies`).
+    package var dropsCookies = false
     package var authorization: AuthorizationUse = .standard
     package var folding: Folding = .none
     /// Obey targeted fields (RFC 9213).

@@ -17,6 +17,8 @@ package struct CachedResponse: Sendable, Equatable {
     package private(set) var terms: ReuseTerms
     /// No rule had a part in the terms.
     private var hasTermsOfOrigin: Bool
+    /// What a rule has to allow the client that gets the response. Nothing, if no rule was needed to store it.
+    package internal(set) var needed: StoringPermissions = []
 
     package var status: UInt16 { lasting.status }
     /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
@@ -95,6 +97,11 @@ package struct CachedResponse: Sendable, Equatable {
         return result
     }
 
+    /// The response needs what the one needed that it renews, and what its own fields need.
+    package mutating func needs(as stored: CachedResponse, _ fields: Fields, _ handling: CacheHandling) {
+        needed = stored.needed.union(StoringPermissions(forDirectivesOf: fields, directives, handling))
+    }
+
     /// The fields that say what the content is and for whom. A field that Larder does not know may do so, too.
     private static let lastingFields: FieldNameSet = [
         .other, .acceptRanges, .cacheControl, .cdnCacheControl, .contentEncoding, .contentRange, .contentType, .eTag,
@@ -109,7 +116,9 @@ package struct CachedResponse: Sendable, Equatable {
         form.write(date)
         form.write(ageValue)
         form.write(requestTime)
-        form.write(flags: hasOriginDirectives)
+        form.write(
+            flags: hasOriginDirectives, needed.has(0), needed.has(1), needed.has(2), needed.has(3), needed.has(4),
+            needed.has(5))
         terms.write(to: &form)
     }
 
@@ -123,7 +132,9 @@ package struct CachedResponse: Sendable, Equatable {
         date = try form.readTime()
         ageValue = try form.readSeconds()
         requestTime = try form.readTime()
-        let hasOriginDirectives = try form.readFlags()[0]
+        let flags = try form.readFlags()
+        let hasOriginDirectives = flags[0]
+        needed = StoringPermissions(from: flags, at: 1)
         terms = try ReuseTerms(from: &form)
         lasting = LastingPart(
             status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: terms.responseTime)
@@ -154,7 +165,9 @@ package struct CachedResponse: Sendable, Equatable {
         isChanged(by: handling) ? terms(with: lifetime(under: handling), handling) : terms
     }
 
-    private func isChanged(by handling: CacheHandling) -> Bool { !hasTermsOfOrigin || handling.changesTerms(status) }
+    private func isChanged(by handling: CacheHandling) -> Bool {
+        !hasTermsOfOrigin || !needed.isEmpty || handling.changesTerms(status)
+    }
 
     private func lifetime(under handling: CacheHandling) -> FreshnessLifetime {
         adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
@@ -164,13 +177,14 @@ package struct CachedResponse: Sendable, Equatable {
         terms.judged(
             lifetime, noCache: directives.noCache || handling.asksForAccess,
             allowsAuthorization: allowsAuthorization(directives, handling),
-            immutable: directives.immutable || handling.isImmutable(status))
+            immutable: directives.immutable || handling.isImmutable(status),
+            isWithheld: !handling.permissions.isSuperset(of: needed))
     }
 
     /// The terms are the same under every handling without rules, so the short path can use them. That of a 404 or 410 depends on
     /// `cache.negative_ttl`.
     package var hasFixedTerms: Bool {
-        hasTermsOfOrigin && (status != 404 && status != 410 || given.isByOrigin)
+        hasTermsOfOrigin && needed.isEmpty && (status != 404 && status != 410 || given.isByOrigin)
     }
 
     package var lifetimeSeconds: Seconds { terms.lifetime }

@@ -39,6 +39,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let negativeTTL { handling.negativeTTL = negativeTTL }
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
+        if let droppedCookies { handling.dropsCookies = !droppedCookies.isEmpty }
         if let authorization { handling.authorization = authorization }
         if let ifMatch { handling.ifMatch = ifMatch }
         if let ranges { handling.ranges = ranges }

@@ -45,6 +45,8 @@ package enum FetchReason: String, CaseIterable, Sendable {
     case requestBody = "request-body"
     /// The request has credentials, and the response does not say that it is for everybody (§3.5).
     case authorization
+    /// A rule allowed to store the response, and it is not in force for this request.
+    case permission
     /// The policy says `no-read`.
     case policy
     /// The request has `If-Match`, and the response is not fresh or has another tag.
@@ -54,7 +56,7 @@ package enum FetchReason: String, CaseIterable, Sendable {
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
         case .method, .methodOverride: .method
-        case .requestBody, .authorization, .ifMatch: .request
+        case .requestBody, .authorization, .permission, .ifMatch: .request
         case .policy: .bypass
         }
     }
@@ -175,7 +177,7 @@ private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> Fe
     if request.overridesMethod { return .methodOverride }
     if request.hasBody { return .requestBody }
     if request.hasAuthorization, !terms.allowsAuthorization { return .authorization }
-    return nil
+    return terms.isWithheld ? .permission : nil
 }
 
 /// Whether the response is for this request, regardless of its age.

@@ -22,7 +22,9 @@ package struct ReuseTerms: Sendable, Equatable {
     let isError: Bool
     /// The response was purged softly, or a HEAD showed another representation: it is stale, whatever its lifetime.
     package private(set) var isOutdated = false
-    /// `noCache` or `isOutdated`. Both are one test on the way of a hit.
+    /// No rule allows this client what one had to allow when the response was stored (`StoringPermissions`).
+    private(set) var isWithheld = false
+    /// `noCache`, `isOutdated` or `isWithheld`. They are one test on the way of a hit.
     private(set) var needsValidation: Bool
 
     init(
@@ -56,12 +58,13 @@ package struct ReuseTerms: Sendable, Equatable {
 
     /// The same terms under other rules.
     func judged(
-        _ lifetime: FreshnessLifetime, noCache: Bool, allowsAuthorization: Bool, immutable: Bool
+        _ lifetime: FreshnessLifetime, noCache: Bool, allowsAuthorization: Bool, immutable: Bool, isWithheld: Bool
     ) -> ReuseTerms {
         var result = self
         result.setLifetime(lifetime)
         result.noCache = noCache
-        result.needsValidation = noCache || isOutdated
+        result.isWithheld = isWithheld
+        result.needsValidation = noCache || isOutdated || isWithheld
         result.allowsAuthorization = allowsAuthorization
         result.immutable = immutable
         return result

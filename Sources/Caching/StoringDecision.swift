@@ -29,14 +29,16 @@ package func decideStoring(
     if fields.contains(.contentRange) { return .doNotStore(.partStatus) }
     if let reason = objectionOfDirectives(heeded.directives, handling, request) { return .doNotStore(reason) }
     if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
-    let fields = fields.withoutCookies(of: particulars)
-    let response = CachedResponse(
+    let received = fields
+    let fields = received.withoutCookies(of: particulars)
+    var response = CachedResponse(
         status: status, fields: fields, heeded: consume heeded, requestTime: requestTime, responseTime: responseTime,
         policy: policy, handling: handling)
     guard isCacheable(response) else { return .doNotStore(.notCacheable) }
     if let reason = objectionOfOurs(response, fields, handling) { return .doNotStore(reason) }
     // RFC 9110 §9.3.3: the response to a POST is stored only with a lifetime from the origin.
     if request.method == .post, !response.lifetime.isByOrigin { return .doNotStore(.method) }
+    response.needed = StoringPermissions(toStore: response, request, received: received, stored: fields, handling)
     return .store(response)
 }
 
@@ -95,7 +97,18 @@ private func objectionOfDirectives(
     return nil
 }
 
-private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredReason? {
+/// Why the bytes of a 206 must not join those that are stored (RFC 9111 §3.3): what the request or the answer says holds for any part. An answer to
+/// `If-Range` that says nothing about caching leaves it at what the whole said (RFC 9110 §15.3.7).
+package func objectionToBytes(
+    of request: CacheRequest, fields: Fields, handling: CacheHandling
+) -> NotStoredReason? {
+    if handling.use.contains(.noWrite) { return .policy }
+    if request.directives.noStore { return .requestNoStore }
+    guard fields.contains(.cacheControl) else { return nil }
+    return objectionOfDirectives(HeededDirectives(fields, handling).directives, handling, request)
+}
+
+func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredReason? {
     // §5.2.2.3: a cache that understands the status ignores no-store beside must-understand, which is meant for caches that do not.
     if directives.noStore, !directives.mustUnderstand { return .noStore }
     return directives.isPrivate ? .isPrivate : nil

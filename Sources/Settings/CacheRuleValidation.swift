@@ -5,6 +5,7 @@ import Rules
 /// Checks zones and rules against each other.
 func cacheRuleErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     zoneErrors(configuration.cache.zones, reader) + unknownZoneErrors(configuration.cache, reader)
+        + keyErrors(configuration.cache, reader)
 }
 
 func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
@@ -25,6 +26,21 @@ private func zoneErrors(_ zones: [CacheZone], _ reader: ConfigurationReader) -> 
     return zones.enumerated().compactMap { index, zone in
         if seen.insert(zone.name).inserted { return nil }
         return reader.error("cache.zones[\(index + 1)].name", "\(zone.name) is listed twice")
+    }
+}
+
+/// Keys of a rule for some clients would be those of other addresses for all the others, if they shared a zone.
+private func keyErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    cache.rules.compactMap { rule in
+        guard rule.key != nil, rule.conditions.dependOnClient else { return nil }
+        let zone = rule.zone ?? CacheZone.defaultName
+        let isAlone = zone != CacheZone.defaultName && cache.rules.count { $0.zone == zone } == 1
+        return isAlone
+            ? nil
+            : reader.error(
+                "cache.rules[\(rule.number)].key",
+                "a rule for some clients cannot say how keys are made, because its responses would be found by all clients",
+                hint: "leave out user, group, client or listener, or give the rule a zone that no other rule names")
     }
 }
 

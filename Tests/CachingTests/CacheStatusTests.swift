@@ -75,7 +75,8 @@ struct CacheStatusTests {
             let isClients = reason.rawValue.hasPrefix("request")
             #expect(reason.forwardReason == (isClients ? .request : .stale), "\(reason)")
         }
-        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .method, .request, .request, .bypass, .request])
+        let reasons: [CacheStatus.ForwardReason] = [.method, .method, .request, .request, .request, .bypass, .request]
+        #expect(FetchReason.allCases.map(\.forwardReason) == reasons)
     }
 
     @Test func `the member is appended to the bytes`() {

@@ -161,7 +161,7 @@ struct ReuseTests {
         let decisions = Self.rows.map(\.reuse) + CacheUseTests.rows.map(\.reuse)
         for reason in ValidateReason.allCases { #expect(decisions.contains(.validate(reason)), "\(reason)") }
         // These have tests of their own.
-        let fetches = decisions + [.fetch(.method), .fetch(.methodOverride), .fetch(.requestBody), .fetch(.ifMatch)]
+        let fetches = decisions + [.method, .methodOverride, .requestBody, .ifMatch, .permission].map { .fetch($0) }
         for reason in FetchReason.allCases { #expect(fetches.contains(.fetch(reason)), "\(reason)") }
     }
 

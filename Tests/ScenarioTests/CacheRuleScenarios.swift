@@ -139,6 +139,55 @@ struct CacheRuleScenarios {
         }
     }
 
+    /// A rule for one user, the answer to her request, and whether it is for others too.
+    static let permissions: [(rule: String, request: String, answer: [String], isForAll: Bool)] = [
+        ("ttl: 60s", "", ["Cache-Control: max-age=60"], true),
+        ("authorization: public", "Authorization: x y", ["Cache-Control: max-age=60"], false),
+        ("authorization: public", "Authorization: x y", ["Cache-Control: public, max-age=60"], true),
+        ("authorization: public", "", ["Cache-Control: max-age=60"], true),
+        ("authorization: validate", "Authorization: x y", ["Cache-Control: max-age=60", "ETag: \"1\""], false),
+        ("respect_cache_control: no", "", ["Cache-Control: private, max-age=60"], false),
+        ("respect_cache_control: no", "", ["Cache-Control: no-store, max-age=60"], false),
+        ("respect_cache_control: no", "", ["Cache-Control: no-cache, max-age=60", "ETag: \"1\""], false),
+        ("respect_cache_control: no", "", ["Cache-Control: must-revalidate, max-age=60"], false),
+        ("respect_cache_control: no", "", ["Cache-Control: max-age=60"], true),
+        ("store_cookies: yes", "", ["Cache-Control: max-age=60", "Set-Cookie: a=b"], false),
+        ("store_cookies: yes", "", ["Cache-Control: public, max-age=60", "Set-Cookie: a=b"], true),
+        ("drop_cookies: [ a ]", "", ["Cache-Control: max-age=60", "Set-Cookie: a=b"], false),
+        ("drop_cookies: [ a ]", "", ["Cache-Control: max-age=60"], true),
+    ]
+
+    @Test(arguments: permissions, ["", "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }, "])
+    func `what a rule for one user lets be stored is not for a user without that rule`(
+        _ row: (rule: String, request: String, answer: [String], isForAll: Bool), _ disk: String
+    ) throws {
+        try scenario({ configuration, files in
+            let users = try files.write(
+                "users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
+            configuration.access.authentication.basic.usersFile = users
+            try configuration.read(cache: "{ \(disk)rules: [ { match: { user: alice }, \(row.rule) } ] }", files)
+        }) { s in
+            let client = try s.client()
+            let (alice, bob) = ("Proxy-Authorization: Basic YWxpY2U6YQ==", "Proxy-Authorization: Basic Ym9iOmI=")
+            s.origin.expects("GET /a").replies(200, row.answer, Array("of alice".utf8))
+            #expect(
+                try client.get("/a", alice, row.request.isEmpty ? "X-A: b" : row.request).cacheStatus.contains("stored")
+            )
+            if !row.isForAll {
+                s.origin.expects("GET /a", "!If-None-Match").replies(200, "Cache-Control: no-store", body: "of bob")
+            }
+            #expect(try client.get("/a", bob).text == (row.isForAll ? "of alice" : "of bob"))
+            if !row.isForAll { s.origin.expects("HEAD /a").replies(200, "Cache-Control: no-store") }
+            #expect(try client.request("HEAD", "/a", bob).status == 200)
+            // A reload that takes the rule away ends what it allowed, for her as well.
+            try s.adopt(cache: "rules: []")
+            if !row.isForAll {
+                s.origin.expects("GET /a", "!If-None-Match").replies(200, "Cache-Control: no-store", body: "anew")
+            }
+            #expect(try client.get("/a", alice).text == (row.isForAll ? "of alice" : "anew"))
+        }
+    }
+
     @Test func `the first rule that matches decides, and later ones add nothing`() throws {
         try scenario(
             cache: """

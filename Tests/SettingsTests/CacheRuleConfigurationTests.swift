@@ -208,6 +208,10 @@ struct CacheRuleConfigurationTests {
             "{ zone: Packages }",
             ".zone: found \"Packages\", expected a name of 1 to 32 lower-case letters, digits and -"
         ),
+        (
+            "{ match: { client: 10.0.0.1 }, key: { sort: yes } }",
+            ".key: a rule for some clients cannot say how keys are made, because its responses would be found by all clients; leave out user, group, client or listener, or give the rule a zone that no other rule names"
+        ),
         ("{ zone: package }", ".zone: no zone is called \"package\"; did you mean packages?"),
         ("{ zone: elsewhere }", ".zone: no zone is called \"elsewhere\"; zones are default, packages"),
         (

@@ -1,4 +1,5 @@
 import Message
+import Releases
 package import Rules
 
 /// Paths that an origin may take for others (`PathReadings`), as far as the rules of the cache are concerned.
@@ -15,32 +16,49 @@ extension CacheRules {
 
     /// - Parameter mayHold: whether a rule with these conditions counts, as far as the type of the response is concerned.
     func decision(on request: RuleRequest, _ mayHold: (RuleConditions) -> Bool) -> Decision {
-        let asSent = first(for: request) { mayHold($0) && $0.holdForRequest(request, paths: .asSent) }
-        guard dependOnPath, let readings = request.pathReadings else { return .rule(asSent) }
+        guard dependOnPath, let readings = request.pathReadings else {
+            return .rule(
+                first(for: request) {
+                    let conditions = rules[$0].conditions
+                    return mayHold(conditions) && conditions.holdForRequest(request, paths: .asSent)
+                })
+        }
+        let contenders = contenders(request, mayHold)
+        let asSent = contenders.first { rules[$0].conditions.holdForPathAsSent(request) }
         let all =
             readings.isObscure
-            ? candidates(request, mayHold) : indices(request, readings, readings.paths[...], asSent, mayHold)
+            ? candidates(request, mayHold) : deciding(contenders, in: readings.paths[...], asSent: asSent)
         let conditions = asSent.map { rules[$0].conditions }
         var isAgreed = all.count == 1
         if let conditions, !conditions.paths.isEmpty {
             if readings.climbs || readings.isObscure {
                 isAgreed = false
             } else if !isAgreed, conditions.nameParameters {
-                let agreed = indices(request, readings, readings.all(parametersCount: true), asSent, mayHold)
+                let agreed = deciding(contenders, in: readings.all(parametersCount: true), asSent: asSent)
                 isAgreed = agreed.count == 1 && !all.contains { $0 != asSent && ($0.map(restricts) ?? false) }
             }
         }
         return isAgreed ? .rule(asSent) : .disputed(all)
     }
 
+    /// The rules that hold but for their paths, up to the first that is for all paths. There may be hundreds of readings, and a client chooses them:
+    /// all that does not differ between them is looked at once.
+    private func contenders(_ request: RuleRequest, _ mayHold: (RuleConditions) -> Bool) -> [Int] {
+        var found: [Int] = []
+        _ = first(for: request) {
+            let conditions = rules[$0].conditions
+            guard mayHold(conditions), conditions.holdBesidesPath(request) else { return false }
+            found.append($0)
+            return conditions.paths.isEmpty
+        }
+        return found
+    }
+
     /// The rules that decide in these readings, each once, that of the path as sent first.
-    private func indices(
-        _ request: RuleRequest, _ readings: PathReadings, _ paths: ArraySlice<[UInt8]>, _ asSent: Int?,
-        _ mayHold: (RuleConditions) -> Bool
-    ) -> [Int?] {
+    private func deciding(_ contenders: [Int], in paths: ArraySlice<[UInt8]>, asSent: Int?) -> [Int?] {
         var found: [Int?] = [asSent]
         for path in paths {
-            let index = first(for: request) { mayHold($0) && $0.holdForRequest(request, readAs: path) }
+            let index = contenders.first { rules[$0].conditions.holdForPath(readAs: path) }
             if !found.contains(index) { found.append(index) }
         }
         return found
@@ -60,18 +78,22 @@ extension CacheRules {
     }
 
     /// The position of the first rule whose conditions hold.
-    private func first(for request: RuleRequest, _ hold: (RuleConditions) -> Bool) -> Int? {
+    private func first(for request: RuleRequest, _ holds: (Int) -> Bool) -> Int? {
         // By position: an iterator copies each rule, with all that it refers to.
-        for index in 0..<ownCount where hold(rules[index].conditions) { return index }
+        for index in 0..<ownCount where holds(index) { return index }
         guard !recipeHosts.isEmpty else { return nil }
-        return recipeHosts.first(for: request.destination) { hold(rules[ownCount + $0].conditions) }
-            .map { ownCount + $0 }
+        return recipeHosts.first(for: request.destination) { holds(ownCount + $0) }.map { ownCount + $0 }
     }
 
-    /// Whether the rule asks for a proof or a minimum age.
+    /// Whether the rule and its zone ask for a proof or a minimum age.
     private func restricts(_ index: Int) -> Bool {
-        let changes = rules[index].changes
-        return changes.digest != nil || (changes.release != nil && changes.minimumAge != nil)
+        let (rule, zone) = (rules[index].changes, zoneChanges[zoneOfRule[index]])
+        return digest(of: index) != nil
+            || ((rule.release ?? zone.release) != nil && (rule.minimumAge ?? zone.minimumAge) != nil)
+    }
+
+    private func digest(of index: Int) -> DigestRule? {
+        rules[index].changes.digest ?? zoneChanges[zoneOfRule[index]].digest
     }
 
     /// - Parameter zone: that of the request. Nil: the zone of the first rule.
@@ -79,14 +101,15 @@ extension CacheRules {
         let zones = indices.map { index in zone ?? index.map { zoneOfRule[$0] } ?? 0 }
         var result = CacheHandling.strictest(of: zip(indices, zones).map { handling(by: $0, zone: $1) })
         let restricting = indices.compactMap(\.self).filter(restricts)
-        let proving = restricting.filter { rules[$0].changes.digest != nil }
+        let proving = restricting.filter { digest(of: $0) != nil }
         result.rule = restricting.count == 1 ? rules[restricting[0]].number : nil
         if restricting.count == 1, let only = proving.first {
             // What has its digest is right whatever the path means. It must be stored to be proven, and is validated each time.
             result.ttl = handling(by: only, zone: result.zone).ttl
         }
-        // What proves the body is not known.
-        if proving.count > 1 { result.use.insert(.noWrite) }
+        // What proves the body is not known, or is not what the one rule says.
+        let proof = proving.count == 1 ? digest(of: proving[0]) : nil
+        if result.provesBodies, proof == nil || proof != particulars(of: result)?.digest { result.use.insert(.noWrite) }
         return result
     }
 }
@@ -108,19 +131,30 @@ extension CacheRules {
         }
         let mayDecide: (RuleConditions) -> Bool = { $0.types.isEmpty }
         guard !readings.isObscure else {
-            let rules = candidates(request, mayDecide).compactMap(\.self)
-            return rules.contains { releaseRule($0, path) != nil } ? .unclear : .none
+            return claim(
+                candidates(request, mayDecide).compactMap { $0.flatMap { releaseRule($0, path) } }, isObscure: true)
         }
-        var found: Set<ReleaseRule> = []
-        func note(_ path: ArraySlice<UInt8>, _ hold: (RuleConditions) -> Bool) {
-            guard let index = first(for: request, { mayDecide($0) && hold($0) }),
+        let contenders = contenders(request, mayDecide)
+        var found: [ReleaseRule] = []
+        func note(_ path: ArraySlice<UInt8>, _ holds: (RuleConditions) -> Bool) {
+            guard let index = contenders.first(where: { holds(rules[$0].conditions) }),
                 let rule = releaseRule(index, path)
             else { return }
-            found.insert(rule)
+            if !found.contains(rule) { found.append(rule) }
         }
-        note(path) { $0.holdForRequest(request, paths: .asSent) }
-        for reading in readings.paths { note(reading[...]) { $0.holdForRequest(request, readAs: reading) } }
-        return found.count > 1 ? .unclear : found.first.map { .rule($0) } ?? .none
+        note(path) { $0.holdForPathAsSent(request) }
+        for reading in readings.paths { note(reading[...]) { $0.holdForPath(readAs: reading) } }
+        return claim(found, isObscure: false)
+    }
+
+    /// - Parameters:
+    ///   - rules: those that an origin may mean, that of the path as sent first.
+    ///   - isObscure: there may be others.
+    private func claim(_ rules: [ReleaseRule], isObscure: Bool) -> ReleaseClaim {
+        guard let first = rules.first else { return .none }
+        // What only reports refuses nothing.
+        let isClear = rules.count == 1 && !isObscure || rules.allSatisfy(\.minimumAge.isReportOnly)
+        return isClear ? .rule(first) : .unclear
     }
 
     private func releaseRule(_ index: Int, _ path: ArraySlice<UInt8>) -> ReleaseRule? {
@@ -134,7 +168,8 @@ extension CacheRules {
 }
 
 extension CacheHandling {
-    /// The handling that permits no more than each of these, and restricts as much. What is stored is validated each time.
+    /// The handling that permits no more than each of these, and restricts as much. What is stored is validated each time, unless
+    /// `cache-only` forbids to ask.
     ///
     /// - Parameter all: not empty. The zone is that of the first.
     fileprivate static func strictest(of all: [CacheHandling]) -> CacheHandling {
@@ -152,6 +187,7 @@ extension CacheHandling {
             result.storage = min(result.storage, other.storage)
             if other.admission == .secondHit { result.admission = .secondHit }
             result.storesCookies = result.storesCookies && other.storesCookies
+            result.dropsCookies = false
             result.authorization = max(result.authorization, other.authorization)
             result.ranges = max(result.ranges, other.ranges)
             if other.ifMatch == .origin { result.ifMatch = .origin }

@@ -272,8 +272,19 @@ extension RuleConditions {
     ///
     /// - Parameter path: one of `PathReadings.paths`.
     package func holdForRequest(_ request: RuleRequest, readAs path: [UInt8]) -> Bool {
-        holdBesidesDetails(request) && (paths.isEmpty || matches(path)) && details.hold(request, mayHold: false)
+        holdBesidesPath(request) && holdForPath(readAs: path)
     }
+
+    /// All conditions but `address`, `type` and `path`.
+    package func holdBesidesPath(_ request: RuleRequest) -> Bool {
+        holdBesidesDetails(request) && details.hold(request, mayHold: false)
+    }
+
+    /// The condition on the path, at an origin that takes the path for this one.
+    package func holdForPath(readAs path: [UInt8]) -> Bool { paths.isEmpty || matches(path) }
+
+    /// The condition on the path, at an origin that takes the path as it was sent.
+    package func holdForPathAsSent(_ request: RuleRequest) -> Bool { paths.isEmpty || holdForPath(request, .asSent) }
 
     /// - Parameter read: the path in a reading, or as sent.
     private func matches(_ read: [UInt8]) -> Bool {

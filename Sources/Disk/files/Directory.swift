@@ -21,12 +21,14 @@ package final class Directory: Sendable {
     var segmentsPath: String { path + "/segments" }
     var largePath: String { path + "/large" }
 
-    func segmentPath(_ number: UInt32) -> String { "\(segmentsPath)/\(hexadecimal(number, digits: 8)).seg" }
+    func segmentPath(_ number: UInt32) -> String { "\(segmentsPath)/\(Self.fileName(number))" }
 
     /// Large files are spread over 256 directories, by the lowest 8 bits of their number.
-    func largePath(_ number: UInt32) -> String { "\(largeDirectory(number))/\(hexadecimal(number, digits: 8)).seg" }
+    func largePath(_ number: UInt32) -> String { "\(largeDirectory(number))/\(Self.fileName(number))" }
 
-    func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(hexadecimal(number & 0xFF, digits: 2))" }
+    func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(Self.hexadecimal(number & 0xFF, digits: 2))" }
+
+    private static func fileName(_ number: UInt32) -> String { hexadecimal(number, digits: 8) + ".seg" }
 
     /// A name for a damaged book that is moved aside.
     func bookAside() -> String {
@@ -55,12 +57,17 @@ package final class Directory: Sendable {
 
     /// The number in a file name. Returns nil if this is not a file of ours.
     private static func fileNumber(_ name: String) -> UInt32? {
-        // A file with another name is neither read nor deleted.
-        guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
-        return UInt32(name.dropLast(4), radix: 16)
+        // A file with another name, such as 0000000A.seg, is neither read nor deleted.
+        guard let number = UInt32(name.prefix(8), radix: 16), name == fileName(number), number <= numberMax else {
+            return nil
+        }
+        return number
     }
 
-    private func hexadecimal(_ number: UInt32, digits: Int) -> String {
+    /// The highest number that counts as one of a file of ours. Half of the numbers are above it, for new files.
+    private static let numberMax: UInt32 = .max / 2
+
+    private static func hexadecimal(_ number: UInt32, digits: Int) -> String {
         let text = String(number, radix: 16)
         precondition(text.utf8.count <= digits, "the name has enough digits for the number")
         return String(repeating: "0", count: digits - text.utf8.count) + text

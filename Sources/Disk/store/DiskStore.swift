@@ -10,8 +10,7 @@ package final class DiskStore: @unchecked Sendable {
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let reader: DiskStoreReader
-    /// When the last warning was logged, in seconds of the wall clock.
-    /// In seconds of the clock that never goes back.
+    /// When the last warning was logged, in seconds of the clock that never goes back.
     private let lastPinnedWarning = Atomic<Int64>(-60)
     private let threads: DiskStoreThreads
 

@@ -148,13 +148,16 @@ struct DirectoryTests {
     @Test func `the files of a store are found by their numbers, and other files are ignored`() throws {
         let directory = try open()
         try directory.makeSubdirectories()
-        for name in ["segments/0000000a.seg", "segments/ffffffff.seg", "segments/a.seg", "segments/0000000b.tmp"] {
-            try write("", name)
+        for name in [
+            "0000000a.seg", "7fffffff.seg", "a.seg", "0000000b.tmp", "0000000C.seg", "+000000d.seg", "80000000.seg",
+            "ffffffff.seg",
+        ] {
+            try write("", "segments/" + name)
         }
         try FileManager.default.createDirectory(atPath: path + "/large/0c", withIntermediateDirectories: true)
         try write("", "large/0c/0000010c.seg")
         let numbers = try directory.fileNumbers()
-        #expect(numbers.segments.sorted() == [10, 0xFFFF_FFFF])
+        #expect(numbers.segments.sorted() == [10, 0x7FFF_FFFF])
         #expect(numbers.large == [0x10C])
         #expect(directory.largePath(0x10C) == path + "/large/0c/0000010c.seg")
         #expect(directory.segmentPath(10) == path + "/segments/0000000a.seg")

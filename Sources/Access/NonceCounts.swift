@@ -65,10 +65,12 @@ package struct NonceCounts: Sendable {
     private mutating func add(_ nonce: DigestNonce, _ window: Window, _ valid: ClosedRange<UInt64>) {
         windows[nonce] = window
         order.append(nonce)
-        while start < order.count, order[start].issued < valid.lowerBound || windows.count > countMax {
+        // The clock may be set back by less than `notice` heeds, so that those are valid again that have just ceased to be.
+        let lowerBound = valid.lowerBound - min(NonceCounts.skewMax, valid.lowerBound)
+        while start < order.count, order[start].issued < lowerBound || windows.count > countMax {
             let first = order[start]
             // One from the future is of the time before the clock was set back. No nonce would be accepted until then.
-            if first.issued >= valid.lowerBound, first.issued <= valid.upperBound.saturatingAdd(NonceCounts.skewMax) {
+            if first.issued >= lowerBound, first.issued <= valid.upperBound.saturatingAdd(NonceCounts.skewMax) {
                 forgottenUntil = max(forgottenUntil ?? 0, first.issued)
             }
             windows[first] = nil

@@ -469,8 +469,15 @@ struct NonceTests {
     @Test func `nonces that are no longer valid make room without harm to others`() {
         var counts = NonceCounts(countMax: 3)
         for second in 1...3 { #expect(counts.use(1, of: Self.nonce(second), valid: 0...9_000_000) == true) }
-        #expect(counts.use(1, of: Self.nonce(9), valid: 4000...9_000_000) == true)
+        #expect(counts.use(1, of: Self.nonce(90), valid: 64_000...9_000_000) == true)
         #expect(counts.count == 1)
-        #expect(counts.use(1, of: Self.nonce(4), valid: 4000...9_000_000) == true)
+        #expect(counts.use(1, of: Self.nonce(64), valid: 64_000...9_000_000) == true)
+    }
+
+    @Test func `a clock that is set back a little makes no used nonce new`() {
+        var counts = NonceCounts()
+        #expect(counts.use(1, of: Self.nonce(100), valid: 0...3_600_000) == true)
+        #expect(counts.use(1, of: Self.nonce(3700), valid: 105_000...3_705_000) == true)
+        #expect(counts.use(1, of: Self.nonce(100), valid: 75_000...3_675_000) == false)
     }
 }

@@ -60,11 +60,8 @@ final class ConnectionProof {
         _ certificate: ShownCertificate, to tls: ListenerTLS, accepted context: TLSServerContext, on worker: Worker
     ) {
         let names = certificate.names
-        let left = names.notAfter - worker.wallTime.secondsSinceEpoch
-        // More than a year is as good as for ever.
-        let end =
-            left > 366 * 86_400
-            ? nil : Expiry(at: WallTime(secondsSinceEpoch: names.notAfter), seen: worker.moment)
+        // However far away: the clock may be wrong now, and be set right while the connection lasts.
+        let end = Expiry(at: WallTime(secondsSinceEpoch: names.notAfter), seen: worker.moment)
         let settings = worker.snapshot.configuration.access.authentication
         guard let kept = KeptProof(ClientCertificate(names), until: end, settings) else { return nil }
         self.kept = kept

@@ -195,6 +195,8 @@ package struct OriginTable: Sendable {
     package let followsRedirects: Bool
     /// Whether any rule changes the fields of requests.
     package let changesFields: Bool
+    /// Whether any rule is for some clients alone.
+    package let dependsOnClient: Bool
     private let rules: [Entry]
 
     private struct Entry: Sendable {
@@ -208,6 +210,7 @@ package struct OriginTable: Sendable {
         self.general = general
         followsRedirects = rules.contains { $0.redirectsMax != nil }
         changesFields = rules.contains { !$0.fields.isEmpty }
+        dependsOnClient = rules.contains(where: \.conditions.dependOnClient)
         self.rules = rules.map {
             Entry(
                 conditions: $0.conditions, reading: $0.grants ? .everySpelling : .anySpelling,

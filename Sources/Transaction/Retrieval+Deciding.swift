@@ -114,7 +114,13 @@ extension Retrieval {
         _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         guard case .goesOn(let range, let whole) = judge(head, part), let end = part.end else {
-            return abandon(hole: part, head, plan, staleMayServe)
+            let removesStored = [200, 404, 410, 416].contains(head.status)
+            return abandon(hole: part, removesStored: removesStored, head, plan, staleMayServe)
+        }
+        if let objection = objectionToBytes(of: request.cache, fields: head.fields, handling: head.handling) {
+            // As after a 304 that says so, what is stored leaves the store.
+            let isOfClient = objection == .requestNoStore || objection == .policy
+            return abandon(hole: part, removesStored: !isOfClient, head, plan, staleMayServe)
         }
         let sink = Sink.fill(part.stored, start: part.start, end: end, wholeLength: whole)
         precondition(
@@ -124,11 +130,10 @@ extension Retrieval {
             receiving(head.status, head.fields, total: UInt64(end - part.start)))
     }
 
-    /// Gives the hole up: the origin has another representation by now, or serves no parts.
+    /// Gives the hole up: the origin has another representation by now, serves no parts, or does not let the bytes be stored.
     private mutating func abandon(
-        hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
+        hole part: PartAsked, removesStored: Bool, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
-        let removesStored = [200, 404, 410, 416].contains(head.status)
         stored = nil
         guard isClientWaiting else {
             // The client has bytes of the old representation. They cannot be completed.
@@ -146,6 +151,9 @@ extension Retrieval {
     mutating func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
         var receiving = receiving
         switch judge(head, part) {
+        case .goesOn
+        where isStored && objectionToBytes(of: request.cache, fields: head.fields, handling: head.handling) != nil:
+            return finish(.brokenOff(keepsPart: false))
         case .goesOn(let range, let length):
             if receiving.total == nil { receiving.total = UInt64(length) }
             receiving.promised = receiving.received + UInt64(range.count)
@@ -157,6 +165,14 @@ extension Retrieval {
             // An origin that is overloaded or starting may answer the next attempt.
             return StatusClass(head.status) == .serverError
                 ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
+        }
+    }
+
+    /// Whether what arrives goes into the store.
+    private var isStored: Bool {
+        switch sink {
+        case .store, .fill: true
+        case .pass, .discard: false
         }
     }
 

@@ -126,7 +126,8 @@ struct MinimumAgeScenarios {
         ("/@acme%2fq/f", "except: \"@acme/*\"", true), ("/acme/f", "except: \"@acme/*\"", false),
         ("/p/f", "break_glass: [ { package: p, until: 2999-01-01, why: a hole } ]", true),
         ("/p/f", "break_glass: [ { package: p, until: 2020-01-01, why: a hole } ]", false),
-        ("/p/f", "packages: [ { package: p, age: 1m } ]", true), ("/p/f", "report_only: yes", true), ("/p;v=1/f", "report_only: yes", true),
+        ("/p/f", "packages: [ { package: p, age: 1m } ]", true), ("/p/f", "report_only: yes", true),
+        ("/p;v=1/f", "report_only: yes", true),
     ]
     @Test(arguments: exceptions) func `exceptions are by name`(_ row: (path: String, more: String, passes: Bool)) throws
     {

@@ -17,8 +17,10 @@ extension Exchange {
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
-        // The store cannot keep the missing bytes beside those it has.
-        guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax) else { return feed(.partNotKept) }
+        // The store cannot keep the missing bytes beside those it has, or must not.
+        guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax),
+            delivery.missing.isEmpty || request.mayStore(request.handling(of: record, by: snapshot))
+        else { return feed(.partNotKept) }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available:
             serve(record, as: service == .hit || service == .stale ? kind(of: delivery, service) : service)

@@ -414,7 +414,7 @@ final class Exchange: FetchListener {
     func reportNoneSelected(among records: [StoredRecord]) -> RequestMachine.Action {
         // The validators of other variants would take the place of the client's `If-Match`.
         guard lookUp.newest != nil, !request.hasIfMatch else { return machine.on(.stored(nil)) }
-        lookUp.candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
+        lookUp.candidates = records.compactMap { $0 as? StoredResponse }.filter(request.mayValidate)
         return machine.on(.variantMissing(hasValidators: !lookUp.candidates.isEmpty))
     }
 

@@ -381,6 +381,14 @@ final class OwnedRequest: ReceivedRequest {
         return record.cached.terms(under: handling)
     }
 
+    /// Whether the validator of a stored variant that does not match may be sent: a 304 would give it to this request.
+    func mayValidate(_ record: StoredResponse) -> Bool {
+        record.isCandidate && isEligible(terms(of: record), for: cache)
+    }
+
+    /// Whether anything of an answer may be stored (RFC 9111 §5.2.1.5, `no-write`), to a request that is handled like this.
+    func mayStore(_ handling: CacheHandling) -> Bool { !cache.directives.noStore && !handling.use.contains(.noWrite) }
+
     private func noteRelease(by rules: CacheRules) {
         (releaseRule, isReleaseUnclear) = (nil, false)
         guard handling.hasParticulars, peer == nil else { return }

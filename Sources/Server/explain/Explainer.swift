@@ -221,7 +221,7 @@ struct Explainer {
         describeStored(variants)
         guard let selected else {
             return newest == nil || request.hasIfMatch
-                ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
+                ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: request.mayValidate))
         }
         let use = request.handling(of: selected, by: snapshot).use
         describeFreshness(selected, use)

@@ -224,7 +224,9 @@ extension Fetch {
         case .failed(let refusal):
             Diagnostics.debug(.requests, "\(subject): failed: \(refusal.name)")
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
-            let isForFollowers = refusal.isOfOrigin || refusal == .transferCancelled
+            // With time limits or a route of their own, others may get an answer where this request got none.
+            let isOfClient = snapshot.routesDependOnClient || snapshot.origins.dependsOnClient
+            let isForFollowers = refusal == .transferCancelled || (refusal.isOfOrigin && !isOfClient)
             transfer?.resolve(isForFollowers ? .failed(code: Int32(refusal.rawValue)) : .notShared)
             notify { $0.fetchFailed(refusal, denial: nil) }
         case .brokenOff(let keepsPart):

@@ -267,7 +267,7 @@ extension Fetch {
         let handling = request.handling(of: response.fields, by: snapshot)
         let memoryMax = request.memoryObjectSizeMax(handling)
         guard let length = Int(exactly: part.total),
-            let record = partialRecord(part, length, heldMax: memoryMax, handling)
+            let (record, isKnown) = partialRecord(part, length, heldMax: memoryMax, handling)
         else { return nil }
         let lengthMax = record.body.isLarge ? request.objectSizeMax(handling) : memoryMax
         guard let fill = hole(for: part, in: record, lengthMax: lengthMax) else {
@@ -275,7 +275,23 @@ extension Fetch {
             if record.body.extents.isEmpty { request.tier.remove(record) }
             return nil
         }
-        return (record, fill)
+        guard isKnown else { return (record, fill) }
+        guard let renewed = renewed(record, by: part) else {
+            fill.abandon()
+            return nil
+        }
+        return (renewed, fill)
+    }
+
+    /// A stored part with the fields of another one, which hold for the whole (RFC 9111 §3.4). Nil if they do not let it be stored still.
+    private func renewed(_ known: StoredResponse, by part: StorablePart) -> StoredResponse? {
+        // An answer to If-Range may leave out some fields (RFC 9110 §15.3.7).
+        let renewed = renewed(known, by: part.fields, worker.wallTime)
+        guard objection(to: renewed, insteadOf: known) == nil else {
+            request.tier.remove(known)
+            return nil
+        }
+        return request.tier.replace(known, with: renewed) ? renewed : nil
     }
 
     private func hole(for part: StorablePart, in record: StoredResponse, lengthMax: Int) -> Fill? {
@@ -297,24 +313,20 @@ extension Fetch {
     /// What is stored of the same representation, or a new stored response without a byte.
     private func partialRecord(
         _ part: StorablePart, _ length: Int, heldMax: Int, _ handling: CacheHandling
-    ) -> StoredResponse? {
+    ) -> (StoredResponse, isKnown: Bool)? {
         let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
         if let known = records.first(where: { $0.suits(request) }) {
             let isSelectedAlike = known.cached.vary == part.whole.vary
             let isSame =
                 isSelectedAlike && known.body.expectedLength == length && combines(part: part, with: known.cached)
-            if known.body.state == .partial, isSame {
-                // §3.4: the new fields hold for the whole. An answer to If-Range may leave out some (RFC 9110 §15.3.7).
-                let renewed = renewed(known, by: part.fields, worker.wallTime)
-                return request.tier.replace(known, with: renewed) ? renewed : nil
-            }
+            if known.body.state == .partial, isSame { return (known, isKnown: true) }
             // The origin selects by other fields now, so nobody knows for whom the other parts are.
             if known.body.state == .partial, !isSelectedAlike { request.tier.remove(known) }
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
         if let large = largeRecord(length, handling, part.whole, part.fields) {
-            if insert(large) { return large }
+            if insert(large) { return (large, isKnown: false) }
             request.tier.remove(large)
             return nil
         }
@@ -322,14 +334,15 @@ extension Fetch {
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             handling: handling)
-        return insert(record) ? record : nil
+        return insert(record) ? (record, isKnown: false) : nil
     }
 
     func finishPart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
         if fill.range.count != record.body.expectedLength { worker.counters.add(.partsStored) }
-        // What a 304 has taken out of the store is filled for those who read it.
-        if record.body.isComplete, request.tier.mayPersist(record) {
+        // What a 304 has taken out of the store is filled for those who read it, and no further.
+        guard request.tier.mayPersist(record) else { return }
+        if record.body.isComplete {
             worker.counters.add(.stored)
             persist(record)
         }
@@ -387,6 +400,12 @@ extension Fetch {
     /// Puts the renewed response in the place of the stored one, if the fields that came let it be stored still. Returns what answers the
     /// request.
     private func keep(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
+        // What is stored stays as it is; the fields that came are for this request alone.
+        guard request.mayStore(request.handling(of: stored, by: snapshot)) else {
+            request.tier.keepOut(renewed)
+            transfer?.resolve(.notShared)
+            return renewed
+        }
         if let objection = objection(to: renewed, insteadOf: stored) {
             request.tier.remove(stored)
             request.tier.keepOut(renewed)
@@ -430,8 +449,10 @@ extension Fetch {
 
     /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
     private func fieldsOfOne(_ response: ReceivedResponse, beside renewed: StoredResponse) -> Fields? {
-        guard response.fields.contains(.setCookie), !renewed.fields.contains(.setCookie) else { return nil }
-        var fields = renewed.fields
+        guard response.fields.contains(.setCookie),
+            renewed.fields.all(.setCookie).map(Array.init) != response.fields.all(.setCookie).map(Array.init)
+        else { return nil }
+        var fields = renewed.fields.dropping { $0.name == .setCookie }
         for value in response.fields.all(.setCookie) { fields.append(.setCookie, Array(value)) }
         return fields
     }
@@ -448,27 +469,28 @@ extension Fetch {
     /// - Parameter update: end-to-end fields.
     private func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
         let handling = request.handling(of: stored, by: snapshot)
-        let update = update.withoutCookies(of: snapshot.particulars(of: handling))
-        var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
+        var update = update.withoutCookies(of: snapshot.particulars(of: handling))
+        // Whether a cookie is for all is what the fields say that came with it, and not what others said before.
+        if update.contains(.setCookie), !maySetCookie(cachedAnew(stored, update, handling, now), handling) {
+            update = update.dropping { $0.name == .setCookie }
+        }
+        let freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let times = stored.cached.renewed(
             freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,
             handling: handling)
         if let times { return stored.renewed(times: times, fields: freshened.fields) }
-        var cached = cachedAnew(stored, freshened.fields, handling, now)
-        if update.contains(.setCookie), !maySetCookie(cached, handling) {
-            let others = update.dropping { $0.name == .setCookie }
-            freshened = freshening(stored.fields, of: stored.cached, by: others, received: now)
-            cached = cachedAnew(stored, freshened.fields, handling, now)
-        }
-        return stored.renewed(cached: cached, fields: freshened.fields)
+        return stored.renewed(
+            cached: cachedAnew(stored, freshened.fields, handling, now), fields: freshened.fields)
     }
 
     private func cachedAnew(
         _ stored: StoredResponse, _ fields: Fields, _ handling: CacheHandling, _ now: WallTime
     ) -> CachedResponse {
-        CachedResponse(
+        var cached = CachedResponse(
             status: stored.cached.status, fields: fields, requestTime: retrieval.requestTime, responseTime: now,
             policy: snapshot.cachePolicy, handling: handling)
+        cached.needs(as: stored.cached, fields, handling)
+        return cached
     }
 
     /// Of another variant's response that the origin says suits this request too, a stored response under this request's values.

@@ -15,6 +15,8 @@ package enum TunnelEnd: Equatable, Sendable {
     /// The connection of a side was reset, or failed otherwise.
     case failed(TunnelSide, errno: CInt)
     case cancelled
+    /// Nothing is passed on. The client has been told that the tunnel is open, and gets an alert or the end of the connection.
+    case refused
 
     /// Whether the connection of `side` is closed with a reset.
     ///
@@ -28,6 +30,7 @@ package enum TunnelEnd: Equatable, Sendable {
         case .idle: isOwed
         case .failed(let failed, _): failed != side
         case .cancelled: true
+        case .refused: side == .b
         }
     }
 }

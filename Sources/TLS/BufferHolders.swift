@@ -2,7 +2,8 @@
 /// 34 KiB together.
 ///
 /// A busy session does not allocate them for each record, and an idle one does not keep them: a session without a place takes the next one
-/// in turn, and the session that was there gives its buffers back. So there is no timer, and idle sessions keep 4.3 MiB for each worker at most.
+/// in turn, and the session that was there gives its buffers back. So there is no timer, and idle sessions keep 4.3 MiB for each worker at most, and as
+/// much if there are sessions inside of sessions.
 @safe struct BufferHolders {
     /// The most sessions that keep buffers.
     static let placesMax = 128

@@ -17,6 +17,8 @@ import Glibc
     var holders = BufferHolders()
     /// Pieces that are too short for a record of their own are joined here.
     let content: UnsafeMutableRawBufferPointer
+    /// For the sessions inside the sessions that use this buffer.
+    private(set) lazy var inner = RecordBuffer()
 
     package init() {
         unsafe records = .allocate(byteCount: RecordBuffer.capacity, alignment: 64)

@@ -4,6 +4,8 @@ import Glibc
 
 /// The server's side of TLS with a client, in an opened tunnel or of a listener, over a non-blocking socket. It does not own the socket.
 ///
+/// A client that speaks TLS with the proxy may begin TLS once more in its tunnel: a session can have another one in place of the socket.
+///
 /// Bytes count as written once they are encrypted. What the socket does not accept waits here (`hasUnsentBytes`), and nothing else is
 /// encrypted until it is sent. So reading waits for bytes of the client only, and writing for room in the socket only. The last records of a
 /// handshake wait, too, so that they can go out together with the first answer.
@@ -13,6 +15,8 @@ import Glibc
     private let raw: OpaquePointer
     var session: OpaquePointer { unsafe raw }
     private let socket: CInt
+    /// The session whose content the records of this one are. Nil if the socket carries them.
+    private let carrier: TLSServerSession?
     private let records: RecordBuffer
     /// Records that the socket has not accepted yet. OpenSSL calls `queue` alone, and nothing else uses them meanwhile: the unchecked accesses are
     /// exclusive.
@@ -45,13 +49,35 @@ import Glibc
     ///     certificate.
     ///   - received: what was read from the socket before, from the first byte on.
     ///   - records: the buffer of the thread on which the session is used.
-    package init(
+    package convenience init(
         _ context: TLSServerContext, fd: CInt, leaf: Leaf?, received: [UInt8], records: RecordBuffer
+    ) throws(TLSContextError) {
+        try self.init(context, fd: fd, inside: nil, leaf: leaf, received: received, records: records)
+    }
+
+    /// TLS inside of TLS.
+    ///
+    /// - Parameters:
+    ///   - carrier: its handshake is done, and nobody else reads or writes it.
+    ///   - received: what was read from the carrier before.
+    package convenience init(
+        _ context: TLSServerContext, inside carrier: TLSServerSession, leaf: Leaf, received: [UInt8]
+    ) throws(TLSContextError) {
+        // A buffer holds the records of one call, and within a call of this session there are calls of its carrier.
+        try self.init(
+            context, fd: carrier.socket, inside: carrier, leaf: leaf, received: received, records: carrier.records.inner
+        )
+    }
+
+    private init(
+        _ context: TLSServerContext, fd: CInt, inside carrier: TLSServerSession?, leaf: Leaf?, received: [UInt8],
+        records: RecordBuffer
     ) throws(TLSContextError) {
         ErrorQueue.clear()
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
         unsafe raw = unsafe session
         socket = fd
+        self.carrier = carrier
         self.records = records
         unsafe SSL_set_accept_state(raw)
         guard leaf.map(show) ?? true else { throw .certificateUnusable(reason: ErrorQueue.takeText()) }
@@ -100,7 +126,10 @@ import Glibc
     // MARK: sending
 
     /// Whether encrypted bytes wait for room in the socket.
-    package var hasUnsentBytes: Bool { unsentStart < unsent.count }
+    package var hasUnsentBytes: Bool { hasUnsentRecords || carrier?.hasUnsentBytes == true }
+
+    /// Whether records of this session wait.
+    private var hasUnsentRecords: Bool { unsentStart < unsent.count }
 
     /// Sends what is encrypted. Returns `.wantWrite` if the socket does not accept all of it.
     package func flush() -> TLSHandshake {
@@ -117,16 +146,16 @@ import Glibc
                 return .failed(.connectionFailed(errno: code))
             }
         }
-        guard hasUnsentBytes else { return .done }
+        guard hasUnsentRecords else { return carrier?.flush() ?? .done }
         let sent = unsafe unsent.withUnsafeBytes { unsafe send(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
         switch sent {
         case .accepted(let count): unsentStart += count
         case .failed(let code): return .failed(.connectionFailed(errno: code))
         }
-        guard !hasUnsentBytes else { return .wantWrite }
+        guard !hasUnsentRecords else { return .wantWrite }
         unsent = []
         unsentStart = 0
-        return .done
+        return carrier?.flush() ?? .done
     }
 
     private enum Sent {
@@ -135,6 +164,7 @@ import Glibc
     }
 
     private func send(_ bytes: UnsafeRawBufferPointer) -> Sent {
+        if let carrier { return unsafe send(bytes, through: carrier) }
         var sent = 0
         while sent < bytes.count {
             let count = unsafe Glibc.send(socket, bytes.baseAddress! + sent, bytes.count - sent, CInt(MSG_NOSIGNAL))
@@ -144,6 +174,23 @@ import Glibc
                 break
             } else if errno != EINTR {
                 return .failed(errno: errno)
+            }
+        }
+        return .accepted(sent)
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, through carrier: TLSServerSession) -> Sent {
+        guard carrier.failure == nil else { return .failed(errno: ECONNRESET) }
+        var sent = 0
+        while sent < bytes.count {
+            var piece = unsafe iovec(
+                iov_base: .init(mutating: bytes.baseAddress! + sent), iov_len: bytes.count - sent)
+            switch unsafe carrier.write(&piece, 1) {
+            case .bytes(let count): sent += count
+            case .wantRead, .wantWrite: return .accepted(sent)
+            case .closed: return .failed(errno: EPIPE)
+            case .failed(.connectionFailed(let code)): return .failed(errno: code)
+            case .failed: return .failed(errno: ECONNRESET)
             }
         }
         return .accepted(sent)
@@ -174,7 +221,7 @@ import Glibc
             let flushed = flush()
             switch result {
             // What the client has sent may go on in the socket, but not what it sends to an answer that has just left.
-            case .wantRead where readSocket() && !isAnswered: continue
+            case .wantRead where readOn() && !isAnswered: continue
             case .wantRead: return flushed == .done ? .wantRead : flushed
             case .wantWrite: return .wantWrite
             case .closed, .bytes: return fail(.truncated)
@@ -202,9 +249,11 @@ import Glibc
         return .failed(failure)
     }
 
-    /// Reads from the socket from now on. Returns false if it does so already.
-    private func readSocket() -> Bool {
-        guard readsMemory, let input = unsafe BIO_new_socket(socket, BIO_NOCLOSE) else { return false }
+    /// Reads from the socket, or the carrier, from now on. Returns false if it does so already.
+    private func readOn() -> Bool {
+        guard readsMemory else { return false }
+        let made = unsafe carrier.map { unsafe CarrierBIO.make(for: $0) } ?? BIO_new_socket(socket, BIO_NOCLOSE)
+        guard let input = unsafe made else { return false }
         readsMemory = false
         unsafe SSL_set0_rbio(raw, input)
         return true
@@ -216,7 +265,14 @@ import Glibc
     // MARK: bytes
 
     /// Whether bytes were received that no event of the socket will announce: read until `.wantRead`.
-    package var hasPendingBytes: Bool { unsafe readsMemory || SSL_has_pending(raw) == 1 }
+    package var hasPendingBytes: Bool {
+        unsafe readsMemory || SSL_has_pending(raw) == 1 || carrier?.hasPendingBytes == true
+    }
+
+    /// Whether the client has sent its last byte: `close_notify`, or the end of the connection without.
+    fileprivate var hasInputEnded: Bool {
+        unsafe failure == .truncated || SSL_get_shutdown(raw) & SSL_RECEIVED_SHUTDOWN != 0
+    }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> TLSResult {
         keepBuffers()
@@ -227,7 +283,7 @@ import Glibc
             // Reading may have made messages of TLS itself, such as a key update.
             if records.count > 0 { _ = flush() }
             switch result {
-            case .wantRead where readSocket(): continue
+            case .wantRead where readOn(): continue
             case .failed(let failure):
                 self.failure = failure
                 return result
@@ -328,4 +384,66 @@ private enum RecordBIO {
         unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
         return unsafe method
     }()
+}
+
+/// The BIO from which OpenSSL reads the records of a session inside another one.
+private enum CarrierBIO {
+    /// - Parameter carrier: outlives the session that owns the BIO.
+    @unsafe static func make(for carrier: TLSServerSession) -> OpaquePointer? {
+        guard let method = unsafe method, let bio = unsafe BIO_new(method) else { return nil }
+        unsafe BIO_set_data(bio, Unmanaged.passUnretained(carrier).toOpaque())
+        unsafe BIO_set_init(bio, 1)
+        return unsafe bio
+    }
+
+    nonisolated(unsafe) private static let method: OpaquePointer? = {
+        guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carrier") else {
+            return nil
+        }
+        unsafe BIO_meth_set_read(method) { bio, bytes, room in
+            guard let bio = unsafe bio, let carrier = unsafe BIO_get_data(bio), room > 0 else { return 0 }
+            let buffer = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: Int(room))
+            let result = unsafe Unmanaged<TLSServerSession>.fromOpaque(carrier)._withUnsafeGuaranteedRef {
+                unsafe read(from: $0, into: buffer)
+            }
+            unsafe BIO_clear_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+            switch result {
+            case .bytes(let count): return CInt(count)
+            case .wouldBlock: unsafe BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+            case .ended: return 0
+            case .failed(let code): errno = code
+            }
+            return -1
+        }
+        unsafe BIO_meth_set_ctrl(method) { bio, command, _, _ in
+            guard command == BIO_CTRL_EOF, let carrier = unsafe BIO_get_data(bio) else { return 0 }
+            let hasEnded = unsafe Unmanaged<TLSServerSession>.fromOpaque(carrier)._withUnsafeGuaranteedRef {
+                $0.hasInputEnded
+            }
+            return hasEnded ? 1 : 0
+        }
+        return unsafe method
+    }()
+
+    private enum Got {
+        case bytes(Int), wouldBlock, ended
+        case failed(errno: CInt)
+    }
+
+    private static func read(from carrier: TLSServerSession, into buffer: UnsafeMutableRawBufferPointer) -> Got {
+        // A session that has failed must not be used.
+        if carrier.failure == nil {
+            switch unsafe carrier.read(into: buffer) {
+            case .bytes(let count): return .bytes(count)
+            case .wantRead, .wantWrite: return .wouldBlock
+            case .closed: return .ended
+            case .failed: break
+            }
+        }
+        switch carrier.failure {
+        case .truncated: return .ended
+        case .connectionFailed(let code): return .failed(errno: code)
+        case .certificate, .protocolError, .alertReceived, nil: return .failed(errno: ECONNRESET)
+        }
+    }
 }

@@ -239,7 +239,7 @@ struct TunnelTests {
     static let ends: [(end: TunnelEnd, isOwed: Bool, resets: (a: Bool, b: Bool))] = [
         (.closed, false, (false, false)), (.idle, false, (false, false)), (.idle, true, (true, true)),
         (.failed(.a, errno: ECONNRESET), false, (false, true)), (.failed(.b, errno: EPIPE), true, (true, false)),
-        (.cancelled, false, (true, true)),
+        (.cancelled, false, (true, true)), (.refused, false, (false, true)), (.refused, true, (false, true)),
     ]
 
     @Test(arguments: ends) func `whoever may lack bytes is reset`(

@@ -41,10 +41,10 @@ extension TunnelDoorstep {
         guard let leaf else { return perform(.refuse(.handshakeFailed, alert: .internalError)) }
         // The events before the socket: it gets another owner.
         clearEvents()
-        guard let socket = transport.take()?.surrender() else { preconditionFailure("a tunnel begins in plain text") }
+        guard let carrier = transport.take() else { preconditionFailure("a tunnel has its client") }
         do {
             transport = try Transport(
-                opening: socket, with: interceptor.context, leaf: leaf, received: received, records: worker.records)
+                opening: carrier, with: interceptor.context, leaf: leaf, received: received, records: worker.records)
         } catch {
             return close(.handshakeFailed)
         }

@@ -104,7 +104,6 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         precondition(target.use != .pass && snapshot.interceptor != nil, "a tunnel is opened with an authority")
         let doorstep = TunnelDoorstep.make(
             target, greeting: greeting, early: [], stream: stream, worker: worker, snapshot: snapshot, request: request)
-        guard let doorstep else { return }
         worker.counters.add(.clientConnectionsAccepted)
         doorstep.begin()
     }
@@ -123,7 +122,6 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         let doorstep = TunnelDoorstep.make(
             target, greeting: greeting, early: early, stream: stream, worker: worker, snapshot: snapshot,
             request: request)
-        guard let doorstep else { return }
         doorstep.origin = consume origin
         doorstep.tunnelPlace = place
         doorstep.begin()
@@ -138,7 +136,6 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         let target = TunnelTarget(host: host, terms: TunnelTerms(.tls, namesHost: true), use: .pass)
         let doorstep = TunnelDoorstep.make(
             target, greeting: greeting, early: [], stream: stream, worker: worker, snapshot: snapshot, request: request)
-        guard let doorstep else { return }
         doorstep.awaitsVerdict = true
         doorstep.begin()
     }
@@ -146,14 +143,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     private static func make(
         _ target: TunnelTarget, greeting: [UInt8], early: [UInt8], stream: ClientStream, worker: Worker,
         snapshot: Snapshot, request: OwnedRequest
-    ) -> TunnelDoorstep? {
+    ) -> TunnelDoorstep {
         var account = Account()
         let (place, limits) = (stream.clientPlace, stream.limits)
-        // The bytes in the tunnel of a client that speaks TLS to the proxy come over a socket of their own.
-        guard let client = Carrier.unwrap(stream.surrender(&account), worker: worker) else {
-            Diagnostics.warning("a tunnel to \(target.host) was given up: there are no descriptors left")
-            return nil
-        }
+        let client = stream.surrender(&account)
         account.status = 200
         account.isLogged = false
         let doorstep = TunnelDoorstep(
@@ -222,18 +215,22 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     // MARK: the client's first bytes
 
     private func sendGreeting() {
-        let sent = unsafe unsentGreeting.withUnsafeBytes { unsafe transport?.write($0) ?? .closed }
+        let sent =
+            unsentGreeting.isEmpty
+            ? transport?.flush() ?? .closed
+            : unsafe unsentGreeting.withUnsafeBytes { unsafe transport?.write($0) ?? .closed }
         switch sent {
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
             unsentGreeting = unsentGreeting.dropFirst(count)
-            if !unsentGreeting.isEmpty { return writeEvent.add() }
+            if !unsentGreeting.isEmpty || transport?.hasUnsentBytes == true { return writeEvent.add() }
             if origin != nil, target.hearsOrigin, hearOrigin() { return }
             // A client may send its first bytes without waiting for the 200.
             if received.isEmpty { return awaitFirstBytes(1) }
             proceed(FirstBytes(received.span))
         case .wouldBlock: writeEvent.add()
-        case .closed, .failed: close(.clientLeft)
+        case .closed: close(.clientLeft, .failed(.a, errno: EPIPE))
+        case .failed(let code): close(.clientLeft, .failed(.a, errno: code))
         }
     }
 
@@ -252,8 +249,9 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             if received.count < needs { return awaitFirstBytes(needs) }
             proceed(FirstBytes(received.span))
         case .wouldBlock: readEvent.add()
-        case .closed: close(received.isEmpty ? .clientClosed : .clientLeft)
-        case .failed: close(.clientLeft)
+        case .closed where received.isEmpty: close(.clientClosed, early.isEmpty ? .closed : .refused)
+        case .closed: close(.clientLeft)
+        case .failed(let code): close(.clientLeft, .failed(.a, errno: code))
         }
     }
 
@@ -361,7 +359,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             unsafe early.append(contentsOf: worker.readBuffer[..<count])
             perform(target.stepWhenOriginSpeaks)
         case .wouldBlock: return
-        case .closed, .failed: refuse(.connectionTerminated)
+        case .closed: refuse(.connectionTerminated, .closed)
+        case .failed(let code): refuse(.connectionTerminated, .failed(.b, errno: code))
         }
     }
 
@@ -416,10 +415,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     }
 
     /// The client has its 200, so that it learns of the failure by the end of the connection alone.
-    private func refuse(_ refusal: Refusal) {
+    private func refuse(_ refusal: Refusal, _ ending: TunnelEnd = .refused) {
         account.refusal = refusal
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
-        close(.tunnelRefused)
+        close(.tunnelRefused, ending)
     }
 
     func opened(_ origin: consuming Transport, at address: SocketAddress, early: [UInt8]) {
@@ -445,8 +444,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             clientEvent: waiting)
     }
 
-    /// Closes the connection, because Larder stops or for what the client did.
-    func close(_ reason: CloseReason) {
+    /// Closes the connections, because Larder stops or for what the client did.
+    ///
+    /// - Parameter ending: which of the two are reset.
+    func close(_ reason: CloseReason, _ ending: TunnelEnd = .refused) {
         if case .ended = stage { return }
         switch stage {
         case .dialling(let dialler): dialler.cancel()
@@ -455,13 +456,16 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         }
         account.outcome = account.refusal.map { $0.isOfOrigin ? .failed : .refused } ?? .refused
         worker.counters.add(account.outcome == .failed ? .failed : .refused)
-        account.closeReason = reason
+        if origin != nil { account.tunnelBreak = TunnelBreak(ending) }
+        if account.tunnelBreak == nil { account.closeReason = reason }
         account.isBroken = true
         // A connection that is passed on has been counted as a tunnel, so it is counted anew.
         if target.use == .pass { worker.counters.add(.clientConnectionsAccepted) }
         worker.counters.closes.add(Int(reason.rawValue), 1)
         worker.counters.add(.clientConnectionsClosed)
         end()
+        if ending.resets(.a, isOwed: !early.isEmpty) { transport?.resetOnClose() }
+        if ending.resets(.b, isOwed: !received.isEmpty) { origin?.resetOnClose() }
         transport = nil
         origin = nil
     }

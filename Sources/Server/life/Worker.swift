@@ -56,8 +56,6 @@ import Synchronization
     let clients = Slab<ClientConnection>()
     /// Clients of which is not known yet what they speak.
     let arrivals = Slab<Doorstep>()
-    /// What carries the bytes of clients with TLS to tunnels that are opened up.
-    let carriers = Slab<Carrier>()
     /// Tunnels that are being opened.
     let doorsteps = Slab<TunnelDoorstep>()
     /// For TLS with clients.
@@ -411,9 +409,9 @@ import Synchronization
 
     /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, arrivals.count == 0, doorsteps.count == 0, tunnels.count == 0,
-            carriers.count == 0
-        else { return }
+        guard isDraining, clients.count == 0, arrivals.count == 0, doorsteps.count == 0, tunnels.count == 0 else {
+            return
+        }
         finish()
     }
 
@@ -428,7 +426,6 @@ import Synchronization
         for doorstep in doorsteps.occupants { doorstep.close(.stopped) }
         for client in clients.occupants { client.close(.stopped) }
         for tunnel in tunnels.occupants { tunnel.relay.cancel() }
-        for carrier in carriers.occupants { carrier.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let ticker { timers.cancel(ticker) }
@@ -522,7 +519,6 @@ import Synchronization
         doorsteps.removeAll()
         endedArrivals.removeAll()
         arrivals.removeAll()
-        carriers.removeAll()
         fetches.removeAll()
         ticker = nil
         collector = nil

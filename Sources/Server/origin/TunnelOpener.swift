@@ -90,9 +90,9 @@ enum TunnelOpener {
 
 extension TunnelBreak {
     /// Nil if neither side has failed.
-    fileprivate init?(_ end: TunnelEnd) {
+    init?(_ end: TunnelEnd) {
         switch end {
-        case .closed, .idle, .cancelled: return nil
+        case .closed, .idle, .cancelled, .refused: return nil
         case .failed(.a, _): self = .clientReset
         case .failed(.b, _): self = .originReset
         }

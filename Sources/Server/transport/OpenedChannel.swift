@@ -2,17 +2,31 @@ import EventLoop
 import Glibc
 import TLS
 
-/// The socket of a client in an opened tunnel, with its TLS session.
+/// The socket of a client of a listener, or in an opened tunnel, with its TLS session.
 final class OpenedChannel {
     let session: TLSServerSession
-    let socket: Descriptor
+    /// Nil if the session is inside another one, which owns the socket.
+    private let ownSocket: Descriptor?
+    private let carrier: OpenedChannel?
+    /// The number of the socket that carries the bytes.
+    let descriptor: CInt
     /// Whether `close_notify` is still to be sent (RFC 8446 §6.1).
     private var sendsCloseNotify = true
 
     /// - Parameter session: the session that was made for this socket.
     init(_ session: TLSServerSession, over socket: consuming Descriptor) {
         self.session = session
-        self.socket = socket
+        descriptor = socket.rawValue
+        ownSocket = consume socket
+        carrier = nil
+    }
+
+    /// - Parameter session: the session that was made for the content of `carrier`.
+    init(_ session: TLSServerSession, inside carrier: OpenedChannel) {
+        self.session = session
+        self.carrier = carrier
+        descriptor = carrier.descriptor
+        ownSocket = nil
     }
 
     /// The socket is still open here: stored properties are destroyed after this body.
@@ -54,12 +68,14 @@ final class OpenedChannel {
 
     func shutdownWrite() {
         sendCloseNotify()
-        Sockets.shutdownWrite(socket.rawValue)
+        if let carrier { return carrier.shutdownWrite() }
+        Sockets.shutdownWrite(descriptor)
     }
 
     func resetOnClose() {
         sendsCloseNotify = false
-        Sockets.resetOnClose(socket.rawValue)
+        if let carrier { return carrier.resetOnClose() }
+        Sockets.resetOnClose(descriptor)
     }
 
     private func sendCloseNotify() {

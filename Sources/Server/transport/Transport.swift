@@ -63,16 +63,24 @@ package struct Transport: ~Copyable {
     /// The server's side of TLS with a client in an opened tunnel. Nothing may be read or written until `handshake()` has returned `.done`.
     ///
     /// - Parameters:
+    ///   - carrier: the client's connection. If it has TLS with the proxy, its handshake is done, and there is TLS inside of TLS.
     ///   - leaf: the certificate for the host that the client asks for.
-    ///   - received: what was read from the socket before.
+    ///   - received: what was read from the connection before.
     ///   - records: the buffer of this thread.
     init(
-        opening socket: consuming Descriptor, with context: TLSServerContext, leaf: Leaf, received: [UInt8],
+        opening carrier: consuming Transport, with context: TLSServerContext, leaf: Leaf, received: [UInt8],
         records: RecordBuffer
     ) throws(TLSContextError) {
-        let session = try TLSServerSession(
-            context, fd: socket.rawValue, leaf: leaf, received: received, records: records)
-        channel = .opened(OpenedChannel(session, over: socket))
+        switch consume carrier.channel {
+        case .plain(let socket):
+            let session = try TLSServerSession(
+                context, fd: socket.rawValue, leaf: leaf, received: received, records: records)
+            channel = .opened(OpenedChannel(session, over: socket))
+        case .opened(let outer):
+            let session = try TLSServerSession(context, inside: outer.session, leaf: leaf, received: received)
+            channel = .opened(OpenedChannel(session, inside: outer))
+        case .secured: preconditionFailure("a connection with an origin is no client's")
+        }
     }
 
     /// The server's side of TLS with a client of a listener. Nothing may be read or written until `handshake()` has returned `.done`.
@@ -210,7 +218,7 @@ package struct Transport: ~Copyable {
         case .plain(let socket): unsafe event.assign(loop, fd: socket.rawValue, kind, callback, context)
         case .secured(let secured):
             unsafe event.assign(loop, fd: secured.descriptor, kind, callback, context)
-        case .opened(let opened): unsafe event.assign(loop, fd: opened.socket.rawValue, kind, callback, context)
+        case .opened(let opened): unsafe event.assign(loop, fd: opened.descriptor, kind, callback, context)
         }
     }
 
@@ -313,7 +321,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): Sockets.isHungUp(socket.rawValue)
         case .secured(let secured): Sockets.isHungUp(secured.descriptor)
-        case .opened(let opened): Sockets.isHungUp(opened.socket.rawValue)
+        case .opened(let opened): Sockets.isHungUp(opened.descriptor)
         }
     }
 
@@ -323,7 +331,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): Sockets.delivered(socket.rawValue)
         case .secured(let secured): Sockets.delivered(secured.descriptor)
-        case .opened(let opened): Sockets.delivered(opened.socket.rawValue)
+        case .opened(let opened): Sockets.delivered(opened.descriptor)
         }
     }
 

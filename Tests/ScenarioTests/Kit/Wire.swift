@@ -59,10 +59,18 @@ final class Wire: @unchecked Sendable {  // one thread at a time uses it
         }
     }
 
-    /// Speaks TLS from now on, as a client.
+    /// Speaks TLS from now on, as a client: inside of TLS if it does so already.
     func secure(_ context: TLSClientContext, name: String) throws {
+        try shakeHands(
+            session.map { try TLSSession(context, inside: $0, serverName: name) }
+                ?? TLSSession(context, fd: fd, serverName: name))
+    }
+
+    /// Speaks TLS from now on, as a server.
+    func secure(_ context: TLSServerContext) throws { try shakeHands(TLSSession(context, fd: fd)) }
+
+    private func shakeHands(_ session: TLSSession) throws {
         guard clearBlocking(fd) else { throw WireError("\(who): fcntl: \(systemErrorText(errno))") }
-        let session = try TLSSession(context, fd: fd, serverName: name)
         self.session = session
         while true {
             switch session.handshake() {
@@ -135,6 +143,12 @@ final class Wire: @unchecked Sendable {  // one thread at a time uses it
 
     /// No more will be written; reading goes on.
     func finishWriting() { _ = shutdown(fd, CInt(SHUT_WR)) }
+
+    /// No more will be written, and the other side is to know that it has all: with `close_notify`, if there is TLS.
+    func finishInOrder() throws {
+        if let session, session.shutdown() != .done { throw WireError("\(who): close_notify did not leave") }
+        finishWriting()
+    }
 
     /// Leaves at once, with a RST: nothing that comes will be read.
     func reset() {

@@ -83,9 +83,10 @@ import Glibc
         brake?.start { [unowned self] in released() }
         loop.timers.schedule(self, after: idle)
         watch()
-        // A failure here occurs again in the callback of the event that is added for the rest.
-        _ = forward.sinkReady()
-        _ = backward.sinkReady()
+        let (toB, toA) = (forward.sinkReady(), backward.sinkReady())
+        // The kernel tells an error once: no event would tell it again.
+        if case .failed(_, let code) = toB { return fail(.b, code) }
+        if case .failed(_, let code) = toA { return fail(.a, code) }
         updateInterest()
     }
 

@@ -273,6 +273,19 @@ struct UnjudgedTunnelScenarios {
     }
 
     @Test(arguments: [false, true])
+    func `an origin that is not heard before is reset for the client when its bytes are passed on`(_ isSecured: Bool)
+        throws
+    {
+        try Self.unjudged(isSecured, protocols: .tls) { s, client, origin in
+            origin.reset()
+            try client.wire.write(Self.hello)
+            #expect(try client.wire.untilReset().isEmpty)
+            try s.expect(.tunnelsClosed, 1)
+            try Self.expectClose(s, "origin-reset")
+        }
+    }
+
+    @Test(arguments: [false, true])
     func `a client that ends in order and has sent nothing ends the origin in order`(_ isSecured: Bool) throws {
         try Self.unjudged(isSecured) { s, client, origin in
             try client.wire.finishInOrder()

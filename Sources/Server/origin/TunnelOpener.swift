@@ -83,8 +83,9 @@ enum TunnelOpener {
             )
         }
         tunnel.relay = relay
-        relay.start()
+        // Before the relay, which may end at once.
         if limits?.hasBudget == true { meter?.start(tunnel) }
+        relay.start()
     }
 }
 

@@ -3,7 +3,7 @@ import Glibc
 /// Moves bytes between two sockets in both directions, after CONNECT (RFC 9110 §9.3.6) or a 101.
 ///
 /// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. When one side is reset
-/// or fails otherwise, so is the other (`TunnelCut`). A side is not read while the other does not accept what was read before, and no event
+/// or fails otherwise, so is the other (`RelayLife`). A side is not read while the other does not accept what was read before, and no event
 /// waits for it then, so the loop does not spin. The relay retains itself from `start` until it calls `finished`, once, with both
 /// descriptors closed.
 @safe package final class TunnelRelay: TimedObject {
@@ -16,8 +16,7 @@ import Glibc
     /// How many of the bytes from `b` the brake knows.
     private var noted: UInt64 = 0
     private var finished: ((TunnelEnd) -> Void)?
-    /// One side has failed. No event waits for either.
-    private var cut: TunnelCut?
+    private var life: RelayLife
     private var keptAlive: TunnelRelay?
     private var a: Descriptor?
     private var b: Descriptor?
@@ -63,6 +62,7 @@ import Glibc
         self.pipes = pipes
         unsafe self.buffer = unsafe buffer
         self.idle = idle
+        life = RelayLife(idle: idle)
         self.brake = brake
         self.finished = finished
         unsafe uncheckedForward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
@@ -90,14 +90,9 @@ import Glibc
         updateInterest()
     }
 
-    package func cancel() { end(cut?.end ?? .cancelled) }
+    package func cancel() { perform(life.cancelled()) }
 
-    override package func timerFired() {
-        if let cut { return settle(cut) }
-        // Nothing was moved because the rate did not allow it.
-        if brake?.isHolding == true { return loop.timers.schedule(self, after: idle) }
-        end(.idle)
-    }
+    override package func timerFired() { perform(life.timerFired(isHeld: brake?.isHolding == true)) }
 
     private func watch() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -125,7 +120,7 @@ import Glibc
     }
 
     fileprivate func on(_ event: Event) {
-        guard finished != nil, cut == nil else { return }
+        guard life.isOpen else { return }
         let step =
             switch event {
             case .aReadable: unsafe forward.sourceReady(buffer, pipes, room: .max)
@@ -137,7 +132,7 @@ import Glibc
         if case .failed(let flowEnd, let code) = step { return fail(event.side(flowEnd), code) }
         forward.finishIfDrained()
         backward.finishIfDrained()
-        if forward.isDone && backward.isDone { return end(.closed) }
+        if forward.isDone && backward.isDone { return perform(life.closed()) }
         loop.timers.schedule(self, after: idle)
         updateInterest()
     }
@@ -158,7 +153,7 @@ import Glibc
 
     /// Time has passed, so `b` may be read again.
     private func released() {
-        guard finished != nil, cut == nil else { return }
+        guard life.isOpen else { return }
         loop.timers.schedule(self, after: idle)
         updateInterest()
     }
@@ -175,24 +170,22 @@ import Glibc
     }
 
     private func fail(_ side: TunnelSide, _ code: CInt) {
-        let cut = TunnelCut(side, errno: code, now: loop.now)
-        self.cut = cut
+        let next = life.failed(side, errno: code, now: loop.now)
         events.aReadable.remove()
         events.aWritable.remove()
         events.bReadable.remove()
         events.bWritable.remove()
-        settle(cut)
+        perform(next)
     }
 
-    /// Passes on the last bytes of the side that failed, and resets the other when it has them.
-    private func settle(_ cut: TunnelCut) {
-        let isSettled =
-            switch cut.failed {
-            case .a: unsafe forward.drain(buffer, pipes)
-            case .b: unsafe backward.drain(buffer, pipes)
-            }
-        if isSettled || cut.isLate(loop.now) { return end(cut.end) }
-        loop.timers.schedule(self, after: TunnelCut.interval)
+    private func perform(_ next: RelayLife.Next) {
+        switch next {
+        case .nothing: break
+        case .wait(let time): loop.timers.schedule(self, after: time)
+        case .drain(.a): perform(life.drained(isDelivered: unsafe forward.drain(buffer, pipes), now: loop.now))
+        case .drain(.b): perform(life.drained(isDelivered: unsafe backward.drain(buffer, pipes), now: loop.now))
+        case .end(let end): self.end(end)
+        }
     }
 
     private func end(_ reason: TunnelEnd) {

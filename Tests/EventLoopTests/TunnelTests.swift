@@ -249,14 +249,6 @@ struct TunnelTests {
         #expect(row.end.resets(.b, isOwed: row.isOwed) == row.resets.b)
     }
 
-    @Test func `a side that does not take the last bytes is waited for until the limit`() {
-        let start = MonotonicTime(nanoseconds: 1_000_000)
-        let cut = TunnelCut(.b, errno: ECONNRESET, now: start)
-        #expect(!cut.isLate(start.advanced(by: TunnelCut.limit - .nanoseconds(1))))
-        #expect(cut.isLate(start.advanced(by: TunnelCut.limit)))
-        #expect(cut.end == .failed(.b, errno: ECONNRESET))
-    }
-
     @Test func `a watched descriptor is taken over with its event`() throws {
         let loop = try EventLoop()
         let left = try socketPair()

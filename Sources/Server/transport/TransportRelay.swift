@@ -5,7 +5,7 @@ import Glibc
 /// Two plain sockets have a `TunnelRelay`, which needs not read what it moves.
 ///
 /// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. When one side is reset,
-/// ends without `close_notify` or fails otherwise, the other is reset (`TunnelCut`). A side is not read while bytes from it wait for the other.
+/// ends without `close_notify` or fails otherwise, the other is reset (`RelayLife`). A side is not read while bytes from it wait for the other.
 /// The relay retains itself from `start` until it calls `finished`, once.
 final class TransportRelay: TimedObject, Relay {
     /// One of the two connections, and what waits to be written to it.
@@ -63,8 +63,7 @@ final class TransportRelay: TimedObject, Relay {
     private var client: Side
     private var origin: Side
     private var finished: ((TunnelEnd) -> Void)?
-    /// One side has failed. No event waits for either.
-    private var cut: TunnelCut?
+    private var life: RelayLife
     private var keptAlive: TransportRelay?
     /// Pieces that are moved before other connections of the worker have their turn. Each is one read.
     private static let movesPerTurnMax = 16
@@ -81,6 +80,7 @@ final class TransportRelay: TimedObject, Relay {
     ) {
         self.worker = worker
         self.idle = idle
+        life = RelayLife(idle: idle)
         self.brake = brake
         self.finished = finished
         self.client = Side(client, greeting: greeting, output: toClient)
@@ -99,18 +99,13 @@ final class TransportRelay: TimedObject, Relay {
         turn()
     }
 
-    func cancel() { end(cut?.end ?? .cancelled) }
+    func cancel() { perform(life.cancelled()) }
 
-    override func timerFired() {
-        if let cut { return settle(cut) }
-        // Nothing was moved because the rate did not allow it.
-        if brake?.isHolding == true { return worker.loop.timers.schedule(self, after: idle) }
-        end(.idle)
-    }
+    override func timerFired() { perform(life.timerFired(isHeld: brake?.isHolding == true)) }
 
     /// Moves what can be moved, in both directions.
     fileprivate func turn() {
-        guard finished != nil, cut == nil else { return }
+        guard life.isOpen else { return }
         worker.loop.timers.schedule(self, after: idle)
         var goesOn = false
         for _ in 0..<TransportRelay.movesPerTurnMax {
@@ -124,7 +119,7 @@ final class TransportRelay: TimedObject, Relay {
             }
             guard goesOn else { break }
         }
-        if client.hasOutputEnded && origin.hasOutputEnded { return end(.closed) }
+        if client.hasOutputEnded && origin.hasOutputEnded { return perform(life.closed()) }
         TransportRelay.updateEvents(&client, other: origin, isHeld: false)
         TransportRelay.updateEvents(&origin, other: client, isHeld: brake?.isHolding == true)
         // TLS may hold bytes that no event announces.
@@ -163,24 +158,28 @@ final class TransportRelay: TimedObject, Relay {
     }
 
     private func fail(_ side: TunnelSide, _ code: CInt) {
-        let cut = TunnelCut(side, errno: code, now: worker.loop.now)
-        self.cut = cut
+        let next = life.failed(side, errno: code, now: worker.loop.now)
         client.readEvent.remove()
         client.writeEvent.remove()
         origin.readEvent.remove()
         origin.writeEvent.remove()
-        settle(cut)
+        perform(next)
     }
 
-    /// Passes on the last bytes of the side that failed, and resets the other when it has them.
-    private func settle(_ cut: TunnelCut) {
-        let isSettled =
-            switch cut.failed {
-            case .a: TransportRelay.drain(from: &client, to: &origin, worker)
-            case .b: TransportRelay.drain(from: &origin, to: &client, worker)
-            }
-        if isSettled || cut.isLate(worker.loop.now) { return end(cut.end) }
-        worker.loop.timers.schedule(self, after: TunnelCut.interval)
+    private func perform(_ next: RelayLife.Next) {
+        switch next {
+        case .nothing: break
+        case .wait(let time): worker.loop.timers.schedule(self, after: time)
+        case .drain(let side): perform(life.drained(isDelivered: drain(side), now: worker.loop.now))
+        case .end(let end): self.end(end)
+        }
+    }
+
+    private func drain(_ side: TunnelSide) -> Bool {
+        switch side {
+        case .a: TransportRelay.drain(from: &client, to: &origin, worker)
+        case .b: TransportRelay.drain(from: &origin, to: &client, worker)
+        }
     }
 
     /// Passes on what is left in a source that has failed.

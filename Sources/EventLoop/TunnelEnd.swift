@@ -37,29 +37,3 @@ package enum TunnelEnd: Equatable, Sendable {
 
 /// Which end of one direction of a tunnel failed.
 package enum FlowEnd: Equatable, Sendable { case source, sink }
-
-/// A tunnel of which one side has failed, until the other is reset.
-///
-/// TCP drops what it has not delivered when a reset arrives (RFC 9293 §3.10.7.4), and a reset sent at once would drop what waits in the
-/// socket towards the living side. Servers often send a whole answer and then reset, because they left a part of the request unread. So the
-/// bytes that the failed side had sent go first, and the reset follows when they are acknowledged or `limit` has passed.
-package struct TunnelCut {
-    /// A peer that does not take the last bytes gets its reset after this.
-    package static let limit: Duration = .seconds(5)
-    /// Nothing tells that bytes have been acknowledged, so they are looked for.
-    package static let interval: Duration = .milliseconds(100)
-
-    package let failed: TunnelSide
-    private let errno: CInt
-    private let deadline: MonotonicTime
-
-    package init(_ failed: TunnelSide, errno: CInt, now: MonotonicTime) {
-        self.failed = failed
-        self.errno = errno
-        deadline = now.advanced(by: TunnelCut.limit)
-    }
-
-    package var end: TunnelEnd { .failed(failed, errno: errno) }
-
-    package func isLate(_ now: MonotonicTime) -> Bool { now >= deadline }
-}

@@ -58,15 +58,6 @@ package struct RouteRule: Sendable, Equatable {
         self.line = line
     }
 
-    /// The direct way passes by whatever next proxies look for, so it is for paths that cannot be taken for others. Next proxies get all paths that
-    /// may be meant.
-    var reading: PathReading {
-        switch ways {
-        case .listed(let routes, _): routes.contains { $0 == .direct } ? .everySpelling : .anySpelling
-        case .script, .environment: .asSent
-        }
-    }
-
     /// The routes that the configuration itself names.
     package var routes: [Route] {
         switch ways {
@@ -81,12 +72,30 @@ package struct RouteRule: Sendable, Equatable {
         routes.first.map { RoutePlan($0, then: Array(routes.dropFirst()), rule: number) }
     }
 
-    /// What becomes of a request for which the PAC file of this rule says this. Nil: it is refused.
-    package func plan(by verdict: PACVerdict) -> RoutePlan? {
+    fileprivate func plan(by verdict: PACVerdict) -> RoutePlan? {
         switch verdict {
         case .success(let routes): plan(over: granted(routes))
         case .failure: plan(over: granted(self.routes))
         }
+    }
+
+    /// How far the rule holds for the path of a request, if its other conditions hold. Nil: it does not.
+    fileprivate func extent(for request: AccessRequest) -> Extent? {
+        guard conditions.holdForRequest(request, paths: .anySpelling, unreadDetails: false) else { return nil }
+        guard !conditions.paths.isEmpty, request.pathReadings != nil,
+            !conditions.holdForRequest(request, paths: .everySpelling, unreadDetails: false)
+        else { return .everyReading }
+        return .someReading
+    }
+
+    /// Paths that an origin may take for others (`PathReadings`), as far as routes are concerned: what next proxies look for must not be passed by with
+    /// another spelling. So a rule leads to its next proxies in any reading, and directly in all.
+    fileprivate enum Extent {
+        case everyReading
+        /// The origin may take the path for one for which the rule does not hold.
+        case someReading
+
+        func permits(_ route: Route) -> Bool { self == .everyReading || route != .direct }
     }
 
     private func granted(_ route: Route) -> Route { grant?.applied(to: route) ?? route }
@@ -102,7 +111,7 @@ package struct RouteRule: Sendable, Equatable {
     }
 
     /// - Parameter uri: what the order depends on.
-    private func hashedPlan(_ routes: [Route], for uri: some Sequence<UInt8>) -> RoutePlan {
+    private func hashedPlan(_ routes: [Route], for uri: [UInt8]) -> RoutePlan {
         let key = fnv1a(uri)
         var proxies: [(weight: UInt64, route: Route)] = []
         var others: [Route] = []
@@ -130,17 +139,31 @@ package struct RouteRule: Sendable, Equatable {
         return Array("#route:\(text)".utf8)
     }
 
-    /// - Parameters:
-    ///   - origin: of a tunnel, with the scheme `https`.
-    ///   - uri: what the order depends on with `hash`.
-    fileprivate func choice(
-        for origin: Origin, uri: @autoclosure () -> [UInt8], _ environment: ProxyEnvironment
-    ) -> RouteChoice {
+    /// Whether the rule has a route for a path for which it holds so far. What a PAC file says is not known, so its rule has one.
+    ///
+    /// - Parameter origin: of a tunnel, with the scheme `https`.
+    fileprivate func leads(to origin: Origin, _ extent: Extent, _ environment: ProxyEnvironment) -> Bool {
         switch ways {
-        case .listed(let routes, .hash) where routes.count > 1: .plan(hashedPlan(routes, for: uri()))
-        case .listed(let routes, _): .plan(RoutePlan(routes[0], then: Array(routes.dropFirst()), rule: number))
-        case .environment: .plan(RoutePlan(granted(environment.route(to: origin)), rule: number))
-        case .script(let source, _): .script(ScriptedChoice(source, origin: origin, rule: self))
+        case .listed(let routes, _): routes.contains(where: extent.permits)
+        case .environment: extent.permits(environment.route(to: origin))
+        case .script: true
+        }
+    }
+
+    /// The routes of a rule without a PAC file. Nil if it has none for such a path.
+    ///
+    /// - Parameter uri: what the order depends on with `hash`.
+    fileprivate func plan(
+        for origin: Origin, uri: () -> [UInt8], _ extent: Extent, _ environment: ProxyEnvironment
+    ) -> RoutePlan? {
+        switch ways {
+        case .listed(let routes, let choice):
+            let permitted = extent == .everyReading ? routes : routes.filter(extent.permits)
+            return choice == .hash && permitted.count > 1 ? hashedPlan(permitted, for: uri()) : plan(over: permitted)
+        case .environment:
+            let route = environment.route(to: origin)
+            return extent.permits(route) ? RoutePlan(granted(route), rule: number) : nil
+        case .script: return nil
         }
     }
 }
@@ -158,6 +181,11 @@ package enum RouteChoice: Sendable, Equatable {
     case plan(RoutePlan)
     /// A PAC file has to be asked. Indirect, so that the others are no larger.
     indirect case script(ScriptedChoice)
+
+    fileprivate var isDirect: Bool {
+        guard case .plan(let plan) = self else { return false }
+        return plan.routes.allSatisfy { $0 == .direct }
+    }
 }
 
 /// A question for a PAC file.
@@ -166,11 +194,21 @@ package struct ScriptedChoice: Sendable, Equatable {
     /// What is asked for. A tunnel counts as https, as in browsers: they cannot know what is inside.
     package let origin: Origin
     package let rule: RouteRule
+    /// Whether the script may have the request go to the origin directly. It may not where the origin may take the path for one that the rule does not hold
+    /// for, and that goes another way.
+    package let mayLeadDirectly: Bool
 
-    package init(_ source: PACSource, origin: Origin, rule: RouteRule) {
+    package init(_ source: PACSource, origin: Origin, rule: RouteRule, mayLeadDirectly: Bool = true) {
         self.source = source
         self.origin = origin
         self.rule = rule
+        self.mayLeadDirectly = mayLeadDirectly
+    }
+
+    /// What becomes of the request if the script says this. Nil: it is refused.
+    package func plan(by verdict: PACVerdict) -> RoutePlan? {
+        let plan = rule.plan(by: verdict)
+        return mayLeadDirectly ? plan : plan?.without([.direct])
     }
 }
 
@@ -222,9 +260,21 @@ package struct RouteTable: Sendable {
         if isBuiltIn(origin) { return .plan(RoutePlan(.builtIn)) }
         guard !rules.isEmpty else { return .plan(.direct) }
         let request = request()
-        guard let rule = rule(for: request) else { return .plan(.direct) }
         let asked = request.isTunnel ? Origin(.https, origin.endpoint) : origin
-        return rule.choice(for: asked, uri: uri(), environment)
+        return choice(for: request, to: asked, uri: uri, among: rules[...])
+    }
+
+    private func choice(
+        for request: AccessRequest, to origin: Origin, uri: () -> [UInt8], among rules: ArraySlice<RouteRule>
+    ) -> RouteChoice {
+        guard let (index, extent) = decision(on: request, to: origin, among: rules) else { return .plan(.direct) }
+        let rule = rules[index]
+        if let plan = rule.plan(for: origin, uri: uri, extent, environment) { return .plan(plan) }
+        guard case .script(let source, _) = rule.ways else { preconditionFailure("a rule that decides has a route") }
+        let mayLeadDirectly =
+            extent == .everyReading
+            || choice(for: request, to: origin, uri: uri, among: rules[(index + 1)...]).isDirect
+        return .script(ScriptedChoice(source, origin: origin, rule: rule, mayLeadDirectly: mayLeadDirectly))
     }
 
     /// The end of the key of what a request fetches, if it takes routes that are for some clients alone. A next proxy reads what is not protected by TLS with
@@ -238,15 +288,26 @@ package struct RouteTable: Sendable {
         for request: @autoclosure () -> AccessRequest, to origin: Origin, provesOrigin: @autoclosure () -> Bool
     ) -> [UInt8]? {
         guard dependsOnClient, !isBuiltIn(origin), origin.scheme == .http || !provesOrigin() else { return nil }
-        guard let rule = rule(for: request()), rule.conditions.dependOnClient else { return nil }
-        return rule.keyTag
+        guard let (index, _) = decision(on: request(), to: origin, among: rules[...]),
+            rules[index].conditions.dependOnClient
+        else { return nil }
+        return rules[index].keyTag
     }
 
     /// All that `keyTag` may say.
     package var keyTags: Set<[UInt8]> { Set(rules.filter(\.conditions.dependOnClient).map(\.keyTag)) }
 
-    private func rule(for request: AccessRequest) -> RouteRule? {
-        rules.first { $0.conditions.holdForRequest(request, paths: $0.reading, unreadDetails: false) }
+    /// The position of the rule that decides.
+    private func decision(
+        on request: AccessRequest, to origin: Origin, among rules: ArraySlice<RouteRule>
+    ) -> (index: Int, extent: RouteRule.Extent)? {
+        // By position: an iterator copies each rule, with all that it refers to.
+        for index in rules.indices {
+            guard let extent = rules[index].extent(for: request), rules[index].leads(to: origin, extent, environment)
+            else { continue }
+            return (index, extent)
+        }
+        return nil
     }
 
     /// Whether the origin is the one inside this process. It is reached on the default ports alone.

@@ -18,7 +18,7 @@ import Testing
         let verdicts: [PACVerdict] = [.success([.direct, .proxy(proxy)]), .failure(.timedOut)]
         for (ways, verdict) in zip(rules, verdicts) {
             let rule = RouteRule(RuleConditions(), ways, grant: grant, number: 1)
-            guard case .proxy(let found)? = rule.plan(by: verdict)?.routes.last else {
+            guard case .proxy(let found)? = plan(by: verdict, of: rule)?.routes.last else {
                 Issue.record("\(ways)")
                 continue
             }
@@ -29,5 +29,10 @@ import Testing
             rules: [RouteRule(RuleConditions(), .environment, grant: grant, number: 1)], environment: environment)
         #expect(table.nextProxies.map(\.credential) == [nil, row.credential])
         #expect(table.hasCredentials)
+    }
+
+    private func plan(by verdict: PACVerdict, of rule: RouteRule) -> RoutePlan? {
+        let origin = Origin(.https, Endpoint(host: "a.example", port: 443))
+        return ScriptedChoice(.file("/a.pac"), origin: origin, rule: rule).plan(by: verdict)
     }
 }

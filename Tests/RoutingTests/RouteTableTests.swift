@@ -120,11 +120,20 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
         let lax = RouteRule(
             RuleConditions(), .script(.file("/a.pac"), otherwise: [proxy("spare"), .direct]), number: 3)
         let said = PACVerdict.success([proxy("one"), .direct])
-        for rule in [strict, lax] {
-            #expect(rule.plan(by: said) == RoutePlan(proxy("one"), then: [.direct], rule: 3))
+        func plan(_ rule: RouteRule, _ verdict: PACVerdict, mayLeadDirectly: Bool = true) -> RoutePlan? {
+            ScriptedChoice(
+                .file("/a.pac"), origin: Origin(.http, Endpoint(host: "a.example", port: 80)), rule: rule,
+                mayLeadDirectly: mayLeadDirectly
+            ).plan(by: verdict)
         }
-        #expect(strict.plan(by: .failure(.timedOut)) == nil, "another route would be a decision that nobody has made")
-        #expect(lax.plan(by: .failure(.timedOut)) == RoutePlan(proxy("spare"), then: [.direct], rule: 3))
+        for rule in [strict, lax] {
+            #expect(plan(rule, said) == RoutePlan(proxy("one"), then: [.direct], rule: 3))
+            #expect(plan(rule, said, mayLeadDirectly: false) == RoutePlan(proxy("one"), rule: 3))
+            #expect(plan(rule, .success([.direct]), mayLeadDirectly: false) == nil)
+        }
+        #expect(plan(strict, .failure(.timedOut)) == nil, "another route would be a decision that nobody has made")
+        #expect(plan(lax, .failure(.timedOut)) == RoutePlan(proxy("spare"), then: [.direct], rule: 3))
+        #expect(plan(lax, .failure(.timedOut), mayLeadDirectly: false) == RoutePlan(proxy("spare"), rule: 3))
     }
 
     @Test func `the environment says the proxy of each scheme`() throws {

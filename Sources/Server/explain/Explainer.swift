@@ -371,7 +371,7 @@ struct Explainer {
         case .script(let choice):
             let script = snapshot.script(from: choice.source)
             let verdict = script.verdict(on: choice.origin, within: Self.scriptTimeMax)
-            (plan, rule) = (choice.rule.plan(by: verdict), choice.rule.number)
+            (plan, rule) = (choice.plan(by: verdict), choice.rule.number)
             note("origin", "pac file", "\(choice.source): \(Self.text(verdict))")
             if let download = script.tally.download { note("origin", "pac download", Self.text(download)) }
         }

@@ -60,11 +60,16 @@ extension Worker {
 
     /// What the rule makes of an answer. Nil: the request is refused.
     func plan(_ choice: ScriptedChoice, _ verdict: PACVerdict) -> RoutePlan? {
-        let plan = choice.rule.plan(by: verdict)
+        let plan = choice.plan(by: verdict)
         if case .failure(let failure) = verdict {
             Diagnostics.debug(
                 .routes,
                 "\(choice.origin): routes[\(choice.rule.number)], \(choice.source) failed: \(failure.text), \(plan.map { "otherwise \($0.current)" } ?? "refused")"
+            )
+        } else if plan == nil {
+            Diagnostics.debug(
+                .routes,
+                "\(choice.origin): routes[\(choice.rule.number)], \(choice.source) leads directly, and another reading of the path does not: refused"
             )
         }
         return plan.map { inOrderOfHealth($0, to: choice.origin) }

@@ -23,13 +23,16 @@ package enum TLSResult: Equatable, Sendable {
 
 /// One TLS connection over a non-blocking descriptor. It does not own the descriptor, which must stay open for longer.
 ///
-/// After a failure the session must not be used: close the descriptor.
+/// After a failure the session must not be used: close the descriptor. One thing may: when the connection broke while something was written, what had
+/// arrived before can be read.
 @safe package final class TLSSession {
     let raw: OpaquePointer
     private let client: (context: TLSClientContext, serverName: String)?
     /// The session whose bytes carry this one. Nil if a descriptor does.
     private let carrier: TLSSession?
     private var hasFailed = false
+    /// Why nothing more can be written, while reading goes on.
+    private var brokenBy: TLSFailure?
     /// Whether the server has asked for a certificate (RFC 8446 §4.3.2), and got none: there is none, or none of a kind that it accepts.
     package private(set) var isAskedForCertificate = false
     /// Whether the server has asked for a certificate, and was shown one.
@@ -86,7 +89,7 @@ package enum TLSResult: Equatable, Sendable {
     deinit {
         // OpenSSL refuses to resume a session whose connection ended without `close_notify`. That happens whenever the peer
         // closes first, and `read` has reported truncation.
-        if !hasFailed { unsafe SSL_set_shutdown(raw, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
+        if !hasFailed, brokenBy == nil { unsafe SSL_set_shutdown(raw, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(raw)
     }
 
@@ -148,10 +151,18 @@ package enum TLSResult: Equatable, Sendable {
     /// follow them.
     package func write(_ bytes: UnsafeRawBufferPointer) -> TLSResult {
         guard !hasFailed else { return .failed(.truncated) }
+        if let brokenBy { return .failed(brokenBy) }
         guard unsafe !bytes.isEmpty else { return .bytes(0) }
         ErrorQueue.clear()
         let count = unsafe SSL_write(raw, bytes.baseAddress, CInt(clamping: bytes.count))
-        return count > 0 ? .bytes(Int(count)) : outcome(of: count)
+        if count > 0 { return .bytes(Int(count)) }
+        let result = unsafe Outcome.of(count, raw)
+        // The socket says so, and OpenSSL has found nothing wrong with the session.
+        if case .failed(.connectionFailed) = result, case .failed(let failure) = result {
+            brokenBy = failure
+            return result
+        }
+        return noted(result)
     }
 
     /// Whether bytes were received that no event of the descriptor will announce: read until `.wantRead`.
@@ -176,7 +187,7 @@ package enum TLSResult: Equatable, Sendable {
 
     /// Sends `close_notify`. Does not wait for that of the peer.
     package func shutdown() -> TLSHandshake {
-        guard !hasFailed else { return .done }
+        guard !hasFailed, brokenBy == nil else { return .done }
         ErrorQueue.clear()
         let status = unsafe SSL_shutdown(raw)
         if status >= 0 { return .done }
@@ -188,8 +199,9 @@ package enum TLSResult: Equatable, Sendable {
         }
     }
 
-    private func outcome(of status: CInt) -> TLSResult {
-        let result = unsafe Outcome.of(status, raw)
+    private func outcome(of status: CInt) -> TLSResult { noted(unsafe Outcome.of(status, raw)) }
+
+    private func noted(_ result: TLSResult) -> TLSResult {
         if case .failed(let failure) = result {
             hasFailed = true
             isCertificateRefused = hasShownCertificate && failure.isAboutCertificate

@@ -194,6 +194,17 @@ struct TLSSessionTests {
         withExtendedLifetime(link) {}
     }
 
+    /// Servers answer and close because they left a part of a request unread.
+    @Test func `what came before the connection broke can be read after a write that found it broken`() throws {
+        let (link, client, server) = try connected(try Self.authority.clientContext(), try Self.leaf.serverContext())
+        #expect(write(server, "answer") == .bytes(6))
+        _ = shutdown(link.serverFD, CInt(SHUT_RDWR))
+        #expect(write(client, "more") == .failed(.connectionFailed(errno: EPIPE)))
+        #expect(read(client).text == "answer")
+        #expect(read(client).result == .failed(.truncated))
+        #expect(client.shutdown() == .done)
+    }
+
     @Test func `a session is resumed for its own server name only`() throws {
         let (client, server) = (try Self.authority.clientContext(), try Self.leaf.serverContext())
         do {

@@ -21,6 +21,7 @@ import Glibc
     private var isStopping = false
     private var endOfTurn: [() -> Void] = []
     private var monotonicOfTurn: MonotonicTime?
+    private var exactOfTurn: MonotonicTime?
     private var wallOfTurn: timespec?
     private var microsecondsOfTurn: Int64?
 
@@ -111,6 +112,14 @@ import Glibc
         return time
     }
 
+    /// The monotonic time in full resolution, read at most once in a turn. It costs more than `now`.
+    package var nowExactly: MonotonicTime {
+        if let time = exactOfTurn { return time }
+        let time = MonotonicTime.readExactly()
+        if isRunning { exactOfTurn = time }
+        return time
+    }
+
     /// Seconds since 1970 (UTC), read at most once in a turn.
     package var wallSeconds: Int64 { Int64(wallClock.tv_sec) }
 
@@ -130,6 +139,7 @@ import Glibc
 
     private func forgetClocks() {
         monotonicOfTurn = nil
+        exactOfTurn = nil
         wallOfTurn = nil
         microsecondsOfTurn = nil
     }

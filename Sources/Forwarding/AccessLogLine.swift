@@ -9,7 +9,8 @@ package struct AccessLogLine: ~Copyable {
     package struct Facts: ~Copyable {
         /// Microseconds since 1970.
         package var startedAt: Int64 = 0
-        package var endedAt: Int64 = 0
+        /// How long the request took, by the clock that never goes back.
+        package var microseconds: UInt64 = 0
         /// The number of the request in its worker, from 1.
         package var number: UInt64 = 0
         /// The number of the CONNECT whose tunnel the request came in. 0 outside of opened tunnels.
@@ -126,8 +127,7 @@ package struct AccessLogLine: ~Copyable {
         line.append(",\"bytes\":")
         appendDecimal(UInt64(max(0, facts.bodyBytes)), to: &line)
         line.append(",\"duration_us\":")
-        // The wall clock may have been set back since the request began.
-        appendDecimal(UInt64(max(0, facts.endedAt - facts.startedAt)), to: &line)
+        appendDecimal(facts.microseconds, to: &line)
         line.append(",\"outcome\":\"")
         line.append(facts.outcome)
         line.append("\"")

@@ -1,5 +1,6 @@
 import Admin
 import Foundation
+import JSON
 import Server
 import Testing
 
@@ -122,6 +123,25 @@ struct OperationScenarios {
             #expect(lines.allSatisfy { !$0.contains("hush") && $0.contains("/a?token=***&x=1") })
             #expect(lines.first?.contains("\"outcome\":\"miss\"") == true)
             #expect(lines.last?.contains("\"outcome\":\"hit\"") == true)
+        }
+    }
+
+    @Test func `duration_us is how long the client waited, and nothing for an answer from memory`() throws {
+        try scenario { s in
+            let (asked, go) = (Gate("asked"), Gate("go"))
+            s.origin.expects("GET /a").opens(asked).waits(for: go).replies(
+                200, "Cache-Control: max-age=60", body: "abc")
+            let client = try s.client()
+            try client.ask("GET", "/a")
+            try asked.wait()
+            usleep(30_000)
+            go.open()
+            #expect(try client.response().text == "abc")
+            #expect(try client.get("/a").text == "abc")
+            let lines = try s.logLines().map { try JSONValue(parsing: $0.utf8) }
+            #expect(lines.map { $0["outcome"]?.text } == ["miss", "hit"])
+            #expect(try #require(lines[0]["duration_us"]?.integer) >= 30_000)
+            #expect(lines[1]["duration_us"]?.integer == 0)
         }
     }
 

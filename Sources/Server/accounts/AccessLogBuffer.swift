@@ -55,16 +55,15 @@ package final class AccessLogBuffer {
         unsafe lines.removeAll(keepingCapacity: true)
     }
 
-    /// The time of this turn of the loop, in microseconds of the wall clock. 0 if the log is off, which needs no time.
-    @inline(__always)
-    var now: Int64 { isOn ? loop.wallMicroseconds : 0 }
-
-    /// The account of a request that begins now.
+    /// The account of a request that begins now. The clock is not read if the log is off.
     @inline(__always)
     func opened() -> Account {
         unsafe lastNumber &+= 1
-        return unsafe Account(startedAt: now, number: lastNumber)
+        return unsafe Account(startedAt: isOn ? loop.wallMicroseconds : 0, number: lastNumber)
     }
+
+    /// The time by which requests are measured. Nil if the log is off.
+    var now: MonotonicTime? { isOn ? loop.nowExactly : nil }
 
     // MARK: one line
 
@@ -168,7 +167,9 @@ package final class AccessLogBuffer {
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
-        facts.endedAt = now
+        if let begunAt = account.begunAt, let now, now > begunAt {
+            facts.microseconds = (now.nanoseconds &- begunAt.nanoseconds) / 1000
+        }
         facts.number = account.number
         facts.tunnel = account.tunnel
         facts.client = client

@@ -10,6 +10,8 @@ import Transaction
 struct Account {
     /// Microseconds of the wall clock; 0 if nobody logs it.
     var startedAt: Int64 = 0
+    /// When its exchange began. Nil for a request without one, which is answered in the turn in which it came, and where nobody logs it.
+    var begunAt: MonotonicTime?
     /// The number of the request in its worker, from 1; 0 if it is not logged.
     var number: UInt64 = 0
     /// The number of the CONNECT in whose tunnel the request came, which the same worker has answered. 0: none.

@@ -304,6 +304,7 @@ extension ClientConnection {
         let uri = unsafe ownedURI(of: bytes)
         let key = unsafe known?.key ?? scratch.pointee.keyHasher.key(of: uri.span)
         let snapshot = worker.snapshot
+        account.begunAt = worker.log.now
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
         let destination = unsafe worker.destinations.destination(

@@ -201,8 +201,8 @@ let package = Package(
         tests(
             "ServerTests",
             [
-                "Server", "Caching", "Compression", "Credentials", "EventLoop", "JSON", "Kerberos", "CGSSAPI",
-                "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
+                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding", "JSON",
+                "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),

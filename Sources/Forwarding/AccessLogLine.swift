@@ -11,10 +11,9 @@ package struct AccessLogLine: ~Copyable {
         package var startedAt: Int64 = 0
         /// How long the request took, by the clock that never goes back.
         package var microseconds: UInt64 = 0
-        /// The number of the request in its worker, from 1.
-        package var number: UInt64 = 0
-        /// The number of the CONNECT whose tunnel the request came in. 0 outside of opened tunnels.
-        package var tunnel: UInt64 = 0
+        package var id = RequestID(number: 0)
+        /// That of the CONNECT in whose tunnel the request came. Nil outside of opened tunnels.
+        package var tunnel: RequestID?
         /// Nil for a client of a Unix socket.
         package var client: IPAddress?
         package var user: String?
@@ -62,16 +61,9 @@ package struct AccessLogLine: ~Copyable {
     /// The member `client` without the last quote. Lines of the same client share it.
     private var clientMember = AccessLogLine.member(client: nil)
 
-    /// What the numbers of requests follow in the log.
-    private let idPrefix: [UInt8]
-    /// What stands between the milliseconds and the number of the request.
-    private let idMember: [UInt8]
+    private let ids: RequestIDText
 
-    /// - Parameter idPrefix: names the process and the worker, so that no number is there twice. Without anything to escape.
-    package init(idPrefix: [UInt8]) {
-        self.idPrefix = idPrefix
-        idMember = Array("Z\",\"id\":\"".utf8) + idPrefix
-    }
+    package init(_ ids: RequestIDText) { self.ids = ids }
 
     /// Appends one line.
     ///
@@ -96,12 +88,11 @@ package struct AccessLogLine: ~Copyable {
     ) {
         line.append(beginning.span)
         appendMilliseconds(facts.startedAt, to: &line)
-        line.append(idMember.span)
-        appendDecimal(facts.number, to: &line)
-        if facts.tunnel > 0 {
+        line.append("Z\",\"id\":\"")
+        ids.append(facts.id, to: &line)
+        if let tunnel = facts.tunnel {
             line.append("\",\"tunnel\":\"")
-            line.append(idPrefix.span)
-            appendDecimal(facts.tunnel, to: &line)
+            ids.append(tunnel, to: &line)
         }
         line.append(clientMember.span)
         if let user = facts.user {
@@ -177,7 +168,7 @@ package struct AccessLogLine: ~Copyable {
     private func lengthMax(_ facts: borrowing Facts, method: Int, target: Int) -> Int {
         var escaped = method + target
         if let user = facts.user { escaped += user.utf8.count }
-        var names = facts.outcome.utf8CodeUnitCount + clientMember.count + beginning.count + 2 * idPrefix.count
+        var names = facts.outcome.utf8CodeUnitCount + clientMember.count + beginning.count
         if let listener = facts.listener { names += listener.utf8.count }
         if let particulars = facts.particulars {
             escaped += (particulars.redirectedTo?.count ?? 0) + (particulars.received?.count ?? 0)

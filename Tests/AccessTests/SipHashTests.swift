@@ -21,4 +21,9 @@ struct SipHashTests {
         let text = [0xFF] + (0..<count).map { UInt8($0) } + [0xFF]
         #expect(hash.digest(of: text.span, 1..<(count + 1)) == digest)
     }
+
+    @Test func `the half of a number is that of its eight bytes`() {
+        let hash = SipHash(key: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908))
+        #expect(hash.half(of: 0x0706_0504_0302_0100) == 0x61F5_5862_BAA9_623B)
+    }
 }

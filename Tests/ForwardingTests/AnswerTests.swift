@@ -333,6 +333,39 @@ struct ErrorResponseTests {
     }
 }
 
+/// The IDs of some process.
+private let ids = RequestIDText(SipHash(key: (1, 2)))
+
+@Suite("The ID of a request")
+struct RequestIDTests {
+    @Test func `it is the keyed hash of the number, in 16 digits`() {
+        let ids = RequestIDText(SipHash(key: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908)))
+        // The vector of eight bytes of the reference implementation of SipHash-2-4-128.
+        #expect(ids.text(of: RequestID(number: 0x0706_0504_0302_0100)) == "61f55862baa9623b")
+    }
+
+    @Test func `no two requests of a process have the same one`() {
+        var texts: Set<String> = []
+        for worker in [0, 1, 63, 65_535] {
+            var id = RequestID(before: worker)
+            for _ in 0..<1000 {
+                id = id.next
+                texts.insert(ids.text(of: id))
+            }
+        }
+        #expect(texts.count == 4000)
+        #expect(texts.allSatisfy { $0.utf8.count == 16 && $0.utf8.allSatisfy { hexValue($0) != nil } })
+    }
+
+    @Test func `requests in a row, and the same requests of another process, have nothing in common`() {
+        let others = RequestIDText(SipHash(key: (1, 3)))
+        let row = (1...64).map { ids.text(of: RequestID(number: $0)) }
+        #expect(row != row.sorted() && row != row.sorted().reversed())
+        #expect(Set(row.map { $0.prefix(8) }).count == 64)
+        #expect(Set(row).isDisjoint(with: (1...64).map { others.text(of: RequestID(number: $0)) }))
+    }
+}
+
 @Suite("RFC 9110 §7.6.2, §7.6.3, §9.3.7, §9.3.8 Answers of Larder's own")
 struct LocalAnswerTests {
     enum Kind: Equatable { case none, refusal(Refusal), response(UInt16) }
@@ -397,20 +430,21 @@ struct AccessLogLineTests {
         facts.status = 200
         facts.bodyBytes = 12
         facts.outcome = "hit"
-        (facts.number, facts.tunnel) = (7, 3)
+        let tunnel = RequestID(number: 3)
+        (facts.id, facts.tunnel) = (RequestID(number: 7), tunnel)
         var particulars = AccessLogLine.Particulars()
         particulars.reason = "x"
         particulars.isUnverified = true
         particulars.isBroken = true
         facts.particulars = particulars
         let none: [UInt8] = []
-        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var line = AccessLogLine(ids)
         var bytes: [UInt8] = []
         let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
         line.append(facts, method: method.span, origin: none.span, target: target.span, to: &bytes)
         #expect(
             text(bytes) == """
-                {"time":"1994-11-06T08:49:37.042Z","id":"6-0-7","tunnel":"6-0-3","client":"unix","user":"a\\"b","method":"GET",\
+                {"time":"1994-11-06T08:49:37.042Z","id":"\(ids.text(of: facts.id))","tunnel":"\(ids.text(of: tunnel))","client":"unix","user":"a\\"b","method":"GET",\
                 "uri":"http://h/?token=***","status":200,"bytes":12,"duration_us":1500,"outcome":"hit",\
                 "reason":"x","tls":"unverified","broken":true}
 
@@ -428,7 +462,7 @@ struct AccessLogLineTests {
     ) {
         var facts = AccessLogLine.Facts()
         (facts.startedAt, facts.microseconds, facts.bodyBytes, facts.status) = (0, .max, .max, .max)
-        (facts.number, facts.tunnel) = (.max, .max)
+        (facts.id, facts.tunnel) = (RequestID(number: .max), RequestID(number: .max))
         facts.client = IPAddress(v6: .max, low: .max)
         facts.user = String(repeating: "\u{1}", count: 1000)
         var particulars = AccessLogLine.Particulars()
@@ -440,7 +474,7 @@ struct AccessLogLineTests {
         (particulars.isUnverified, particulars.isBroken) = (true, true)
         facts.particulars = particulars
         let none: [UInt8] = []
-        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var line = AccessLogLine(ids)
         var bytes: [UInt8] = []
         line.append(facts, method: row.method.span, origin: none.span, target: row.target.span, to: &bytes)
         #expect(bytes.count > row.target.count && bytes.last == 0x0A && bytes.count { $0 == 0x0A } == 1)
@@ -448,7 +482,7 @@ struct AccessLogLineTests {
 
     @Test func `lines of other clients and other seconds have their own names and times`() {
         let none: [UInt8] = []
-        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var line = AccessLogLine(ids)
         var bytes: [UInt8] = []
         var facts = AccessLogLine.Facts()
         let nothing: [UInt8] = []
@@ -469,7 +503,7 @@ struct AccessLogLineTests {
 
     @Test func `a client cannot forge a line`() {
         let none: [UInt8] = []
-        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var line = AccessLogLine(ids)
         var bytes: [UInt8] = []
         let (method, target) = ([UInt8](), Array("a\"b\\c\r\n\u{7F}".utf8))
         line.append(AccessLogLine.Facts(), method: method.span, origin: none.span, target: target.span, to: &bytes)
@@ -483,7 +517,7 @@ struct AccessLogLineTests {
     ])
     func `a program reads the user's name as it is`(_ user: String) throws {
         let none: [UInt8] = []
-        var line = AccessLogLine(idPrefix: Array("6-0-".utf8))
+        var line = AccessLogLine(ids)
         var bytes: [UInt8] = []
         var facts = AccessLogLine.Facts()
         facts.user = user

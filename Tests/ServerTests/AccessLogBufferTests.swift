@@ -1,5 +1,7 @@
+import Access
 import EventLoop
 import Foundation
+import Forwarding
 import JSON
 import Testing
 
@@ -14,7 +16,8 @@ struct AccessLogBufferTests {
         let sink = AccessLogSink(.file(path))
         try sink.start()
         let buffer = AccessLogBuffer(
-            sink: sink, counters: Counters(), loop: try EventLoop(), worker: 3)
+            sink: sink, counters: Counters(), loop: try EventLoop(), worker: 3,
+            ids: RequestIDText(SipHash(key: (1, 2))))
         var account = buffer.opened()
         account.begunAt = buffer.now
         change(&account)
@@ -34,5 +37,13 @@ struct AccessLogBufferTests {
         }
         let took = try #require(line["duration_us"]?.integer)
         #expect(took >= 2000 && took < 3_600_000_000)
+    }
+
+    @Test func `the ID is that of the account`() throws {
+        var id: RequestID?
+        let line = try line { id = $0.id }
+        #expect(id == RequestID(before: 3).next)
+        #expect(line["id"]?.text == id.map { RequestIDText(SipHash(key: (1, 2))).text(of: $0) })
+        #expect(line["tunnel"] == nil)
     }
 }

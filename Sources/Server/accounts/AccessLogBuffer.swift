@@ -13,7 +13,7 @@ package final class AccessLogBuffer {
     // A line is written by one call, which calls nothing of this class: the unchecked accesses are exclusive.
     @exclusivity(unchecked) private var lines: [UInt8] = []
     @exclusivity(unchecked) private var line: AccessLogLine
-    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
+    @exclusivity(unchecked) private var lastID: RequestID
     /// Where scheme and authority of a request in a tunnel are put together.
     @exclusivity(unchecked) private var origin: [UInt8] = []
     private let loop: EventLoop
@@ -23,11 +23,10 @@ package final class AccessLogBuffer {
     private static let flushBytes = 64 << 10
 
     /// - Parameter worker: the number of the worker, from 0.
-    init(sink: AccessLogSink, counters: Counters, loop: EventLoop, worker: Int) {
+    init(sink: AccessLogSink, counters: Counters, loop: EventLoop, worker: Int, ids: RequestIDText) {
         self.loop = loop
-        // Seconds tell a process from the one before it: no request gets the ID of another one.
-        unsafe line = AccessLogLine(
-            idPrefix: Array("\(String(loop.wallMicroseconds / 1_000_000, radix: 16))-\(worker)-".utf8))
+        unsafe lastID = RequestID(before: worker)
+        unsafe line = AccessLogLine(ids)
         self.sink = sink
         self.counters = counters
         isOn = sink.isOn
@@ -58,8 +57,10 @@ package final class AccessLogBuffer {
     /// The account of a request that begins now. The clock is not read if the log is off.
     @inline(__always)
     func opened() -> Account {
-        unsafe lastNumber &+= 1
-        return unsafe Account(startedAt: isOn ? loop.wallMicroseconds : 0, number: lastNumber)
+        unsafe lastID = lastID.next
+        var account = unsafe Account(lastID)
+        if isOn { account.startedAt = loop.wallMicroseconds }
+        return account
     }
 
     /// The time by which requests are measured. Nil if the log is off.
@@ -84,7 +85,7 @@ package final class AccessLogBuffer {
         client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
-        unsafe writeOrigin(of: head, bytes, isInTunnel: account.tunnel != 0, tunnel)
+        unsafe writeOrigin(of: head, bytes, isInTunnel: account.tunnel != nil, tunnel)
         guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
             // `*` behind an origin is the origin itself (RFC 9112 §3.2.4).
             let isBare = unsafe head.target.form == .asterisk && !origin.isEmpty
@@ -170,7 +171,7 @@ package final class AccessLogBuffer {
         if let begunAt = account.begunAt, let now, now > begunAt {
             facts.microseconds = (now.nanoseconds &- begunAt.nanoseconds) / 1000
         }
-        facts.number = account.number
+        facts.id = account.id
         facts.tunnel = account.tunnel
         facts.client = client
         facts.user = user

@@ -1,5 +1,6 @@
 import Access
 import EventLoop
+import Forwarding
 import Framing
 import Message
 import Transaction
@@ -12,11 +13,11 @@ struct Account {
     var startedAt: Int64 = 0
     /// When its exchange began. Nil for a request without one, which is answered in the turn in which it came, and where nobody logs it.
     var begunAt: MonotonicTime?
-    /// The number of the request in its worker, from 1; 0 if it is not logged.
-    var number: UInt64 = 0
-    /// The number of the CONNECT in whose tunnel the request came, which the same worker has answered. 0: none.
-    var tunnel: UInt64 = 0
+    /// What everybody calls the request who speaks of it. That of no request as long as there has been none.
+    var id = RequestID(number: 0)
     var bodyBytes = 0
+    /// The ID of the CONNECT in whose tunnel the request came. Nil outside of opened tunnels.
+    var tunnel: RequestID?
     var status: UInt16 = 0
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
@@ -48,8 +49,5 @@ struct Account {
     }
 
     /// `AccessLogBuffer.opened` makes it.
-    init(startedAt: Int64, number: UInt64) {
-        self.startedAt = startedAt
-        self.number = number
-    }
+    init(_ id: RequestID) { self.id = id }
 }

@@ -20,7 +20,7 @@ extension ClientConnection {
     /// - Parameter bytes: the head, in the read buffer or in a copy of `inbound`. `Worker.scratch` has its parsed form, which the next
     ///   parse overwrites.
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
-        var tunnel: UInt64 = 0
+        var tunnel: RequestID?
         if let origin = context.fixedOrigin {
             guard unsafe completeTarget(by: origin, bytes) else { return }
             tunnel = context.tunnel
@@ -318,7 +318,7 @@ extension ClientConnection {
             identity: identity
                 ?? logIn?.identity(of: scratch.pointee.requestHead.fields, bytes.span, on: worker),
             listener: context.listener, destination: destination, zone: worker.zones[0],
-            handling: snapshot.defaultHandling)
+            handling: snapshot.defaultHandling, id: account.id, tunnel: account.tunnel)
         if let standing { request.take(context.proof, standing) }
         request.receivedTarget = receivedTargetOfRequest
         receivedTarget = nil

@@ -1,3 +1,4 @@
+import Forwarding
 import Framing
 import Message
 import Rules
@@ -24,11 +25,11 @@ struct ClientContext {
         let fixedOrigin: FixedOrigin?
         let serverName: ServerName?
         let program: ProgramLink?
-        let tunnel: UInt64
+        let tunnel: RequestID?
 
         init(
             _ proof: ConnectionProof?, _ fixedOrigin: FixedOrigin?, _ serverName: ServerName?, _ program: ProgramLink?,
-            _ tunnel: UInt64
+            _ tunnel: RequestID?
         ) {
             self.proof = proof
             self.fixedOrigin = fixedOrigin
@@ -41,7 +42,7 @@ struct ClientContext {
     init(
         peer: IPAddress?, isAdmitted: Bool, proof: ConnectionProof? = nil, listener: ListenerTerms?,
         isSecured: Bool = false, isSocks: Bool = false, fixedOrigin: FixedOrigin? = nil, serverName: ServerName? = nil,
-        program: ProgramLink? = nil, tunnel: UInt64 = 0
+        program: ProgramLink? = nil, tunnel: RequestID? = nil
     ) {
         self.peer = peer
         self.isAdmitted = isAdmitted
@@ -60,8 +61,8 @@ struct ClientContext {
     var fixedOrigin: FixedOrigin? { particulars?.fixedOrigin }
     /// What the client named in the first bytes of its tunnel. Nil outside of opened tunnels.
     var serverName: ServerName? { particulars?.serverName }
-    /// The number of the CONNECT that opened the tunnel (`Account.number`). 0 outside of opened tunnels.
-    var tunnel: UInt64 { particulars?.tunnel ?? 0 }
+    /// The ID of the CONNECT that opened the tunnel. Nil outside of opened tunnels.
+    var tunnel: RequestID? { particulars?.tunnel }
     /// Where this process itself is the client. Nil for all others.
     var program: ProgramLink? { particulars?.program }
 }

@@ -126,7 +126,7 @@ extension OwnedRequest {
             key: worker.shared.key(of: keyBytes), client: client, identity: identity, listener: listener,
             destination: worker.destinations.destination(bytes.span.extracting(head.target.hostRange)),
             zone: zones.first ?? zone,
-            handling: snapshot.defaultHandling)
+            handling: snapshot.defaultHandling, id: id, tunnel: tunnel)
         request.readsDetails = readsDetails
         request.serverName = serverName
         request.connectionProof = connectionProof

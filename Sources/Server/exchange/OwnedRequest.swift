@@ -26,6 +26,10 @@ final class OwnedRequest: ReceivedRequest {
     let client: IPAddress?
     /// The listener by which the client came. Nil where this process itself is the client.
     let listener: ListenerTerms?
+    /// That of what the client asked for; a request that follows a redirect has it too. Nil: no client asks, the way of such a request is explained.
+    let id: RequestID?
+    /// The ID of the CONNECT in whose tunnel the request came. Nil outside of opened tunnels.
+    let tunnel: RequestID?
     /// The zone in which the request is looked up and its response is stored.
     private(set) var zone: Zone
     /// What the rules say, as far as the request alone decides it.
@@ -102,7 +106,8 @@ final class OwnedRequest: ReceivedRequest {
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
         keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil,
-        listener: ListenerTerms? = nil, destination: Destination?, zone: Zone, handling: CacheHandling
+        listener: ListenerTerms? = nil, destination: Destination?, zone: Zone, handling: CacheHandling,
+        id: RequestID?, tunnel: RequestID?
     ) {
         self.identity = identity
         self.zone = zone
@@ -113,6 +118,8 @@ final class OwnedRequest: ReceivedRequest {
         self.key = key
         self.client = client
         self.listener = listener
+        self.id = id
+        self.tunnel = tunnel
         self.destination = destination
         super.init(bytes: bytes, head: head, options: options, bodyLength: bodyLength)
     }

@@ -34,7 +34,7 @@ func explainedRequest(
         cache: cache, keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes.span.extracting(head.target.hostRange)), zone: zones[0],
-        handling: snapshot.cacheRules.defaultHandling)
+        handling: snapshot.cacheRules.defaultHandling, id: nil, tunnel: nil)
     request.readsDetails = snapshot.access.looksAtDetails
     request.applyRules(by: snapshot, zones: zones, shared, now: .read())
     // It goes nowhere, so any number will do.

@@ -393,7 +393,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
             isSecured: transport.isSecured,
             fixedOrigin: FixedOrigin(
                 scheme: scheme, host: target.host.uriText, port: request.head.target.port),
-            serverName: request.serverName, tunnel: account.number)
+            serverName: request.serverName, tunnel: account.id)
         unsafe worker.accept(transport, context, place, received: bytes)
     }
 

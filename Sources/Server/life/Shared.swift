@@ -24,6 +24,8 @@ package final class Shared: Sendable {
     let hasher: Hasher
     /// Of credentials that connections have proven. Its key is of this process alone.
     let credentialsHash: SipHash
+    /// How clients and the log read the IDs of requests. Its key is of this process alone.
+    let requestIDs: RequestIDText
     // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()
     let exchanges = Occupancy()
@@ -113,8 +115,8 @@ package final class Shared: Sendable {
         self.pool = pool
         self.accessLog = accessLog
         self.hasher = hasher
-        let words = Shared.random(16)
-        credentialsHash = SipHash(key: (Shared.word(words[..<8]), Shared.word(words[8...])))
+        credentialsHash = SipHash(bytes: Shared.random(16))
+        requestIDs = RequestIDText(SipHash(bytes: Shared.random(16)))
         let digestKey = Shared.random(32)
         self.digestKey = digestKey
         indexDigests = IndexDigests { hasher.key(of: $0.span) }

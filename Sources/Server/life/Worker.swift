@@ -135,7 +135,8 @@ import Synchronization
         readers = ReaderQueue(loop: loop, clients: clients)
         tokenDesk = TokenDesk(loop: loop, tickets: shared.tickets)
         counters = Counters()
-        log = AccessLogBuffer(sink: shared.accessLog, counters: counters, loop: loop, worker: number)
+        log = AccessLogBuffer(
+            sink: shared.accessLog, counters: counters, loop: loop, worker: number, ids: shared.requestIDs)
         unsafe scratch = .allocate(capacity: 1)
         unsafe scratch.initialize(
             to: Scratch(

@@ -13,6 +13,7 @@ package import Transaction
 package struct ErrorResponse {
     package private(set) var status: UInt16
     private var error: StaticString
+    private let requestID: String
     private let name: String
     private let explanation: StaticString
     private var denial: Denial?
@@ -31,6 +32,7 @@ package struct ErrorResponse {
     private var forwardReason: CacheStatus.ForwardReason?
 
     /// - Parameters:
+    ///   - requestID: what the line of the request in the access log has as `id`, for the page.
     ///   - uri: the URI of the request, for the page.
     ///   - redirectedTo: the origin where redirects led that Larder followed. Nil if it followed none.
     ///   - denial: why the rules deny the request, if that is why it is refused.
@@ -41,12 +43,13 @@ package struct ErrorResponse {
     ///   - challenges: the values of `Proxy-Authenticate`, each for a line of its own. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
-        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], redirectedTo: String? = nil, denial: Denial?,
-        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, excess: LimitExcess? = nil,
+        _ refusal: Refusal, to request: ReceivedRequest, requestID: String, uri: [UInt8], redirectedTo: String? = nil,
+        denial: Denial?, withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil,
+        excess: LimitExcess? = nil,
         challenges: [[UInt8]] = [],
         forwardReason: CacheStatus.ForwardReason?
     ) {
-        self.init(refusal)
+        self.init(refusal, requestID: requestID)
         self.denial = denial
         self.withheld = withheld
         if refusal == .originUnavailable { self.outage = outage }
@@ -69,16 +72,18 @@ package struct ErrorResponse {
     }
 
     /// The answer to a request whose head is not known, because it did not arrive in time.
-    package init(_ refusal: Refusal) {
+    package init(_ refusal: Refusal, requestID: String) {
         status = refusal.status
         error = refusal.proxyStatusError
         name = refusal.name
         explanation = refusal.explanation
+        self.requestID = requestID
         retryAfter = refusal.retryAfter
     }
 
     /// The answer to a request whose head violates HTTP/1.1.
-    package init(_ violation: FramingError) {
+    package init(_ violation: FramingError, requestID: String) {
+        self.requestID = requestID
         status = violation.requestStatus
         error = "http_request_error"
         name = violation.reason
@@ -211,7 +216,7 @@ package struct ErrorResponse {
             if let nearest { text += "\(nearest)\n" }
             if let uri { text += "\(uri)\n" }
             if let redirectedTo { text += "redirected to \(redirectedTo)\n" }
-            return text
+            return text + "Request ID: \(requestID)\n"
         case .json, .problem:
             var text = "{\"status\":\(status),\"title\":\(jsonString("\(reasonPhrase(status))"))"
             text += ",\"error\":\"\(name)\",\"explanation\":\(jsonString("\(explanation)"))"
@@ -224,7 +229,7 @@ package struct ErrorResponse {
             }
             if let uri { text += ",\"uri\":\(jsonString(uri))" }
             if let redirectedTo { text += ",\"redirected_to\":\(jsonString(redirectedTo))" }
-            return text + "}\n"
+            return text + ",\"request_id\":\"\(requestID)\"}\n"
         case .html:
             return html(title)
         }
@@ -241,7 +246,8 @@ package struct ErrorResponse {
             <title>\(title)</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:15vh auto;\
             padding:0 1.5rem;color-scheme:light dark}h1{font-size:1.4rem}code{overflow-wrap:anywhere}\
             footer{opacity:.6;font-size:.85rem}</style>
-            <h1>\(title)</h1>\(rows)<footer>larder &middot; \(denial?.exactReason.rawValue ?? name)</footer></html>
+            <h1>\(title)</h1>\(rows)<footer>larder &middot; \(denial?.exactReason.rawValue ?? name)<br>\
+            Request ID: \(requestID)</footer></html>
 
             """
     }

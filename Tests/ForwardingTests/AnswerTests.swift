@@ -186,7 +186,7 @@ struct ErrorResponseTests {
         let received = try request("GET http://h/<a> HTTP/1.1", "Host: h", "Accept: \(accept)")
         var out: [UInt8] = []
         ErrorResponse(
-            refusal, to: received, uri: Array("http://h/<a>".utf8), denial: denial,
+            refusal, to: received, requestID: "0123456789abcdef", uri: Array("http://h/<a>".utf8), denial: denial,
             challenges: [Array("Basic realm=\"x\"".utf8)], forwardReason: forwardReason
         ).append(isHead: false, persists: true, date: now, to: &out)
         return text(out)
@@ -211,7 +211,7 @@ struct ErrorResponseTests {
         #expect(
             page.contains(
                 "\r\nProxy-Status: larder; error=\(refusal.proxyStatusError); details=\"\(refusal.name)\"\r\n"))
-        #expect(page.hasSuffix("\(refusal.explanation)\nhttp://h/<a>\n"))
+        #expect(page.hasSuffix("\(refusal.explanation)\nhttp://h/<a>\nRequest ID: 0123456789abcdef\n"))
         #expect(page.contains("Proxy-Authenticate: ") == (refusal.status == 407))
     }
 
@@ -265,7 +265,7 @@ struct ErrorResponseTests {
         #expect(text.contains("Larder-Deny: reason=port-not-allowed; nearest=1; hint=\"\(sentence)\"\r\n"))
         #expect(text.contains("no rule allows CONNECT to h.example:444\n\(sentence)\n"))
         let page = try rendered(.accessDenied, accept: "text/html", denial: denial)
-        #expect(page.contains("<p>\(sentence)</p>") && page.contains("port-not-allowed</footer>"))
+        #expect(page.contains("<p>\(sentence)</p>") && page.contains("port-not-allowed<br>"))
         for type in ["application/json", "application/problem+json"] {
             let json = try rendered(.accessDenied, accept: type, denial: denial)
             #expect(json.contains("\r\nContent-Type: \(type)\r\n"))
@@ -278,7 +278,7 @@ struct ErrorResponseTests {
         func phrase(_ reason: String, _ line: String = "CONNECT h:443 HTTP/1.1") throws -> String {
             var out: [UInt8] = []
             ErrorResponse(
-                .accessDenied, to: try request(line, "Host: h:443"), uri: [],
+                .accessDenied, to: try request(line, "Host: h:443"), requestID: "", uri: [],
                 denial: Denial(rule: 1, reason: .rule, text: reason), forwardReason: nil
             ).append(isHead: false, persists: false, date: now, to: &out)
             return String(text(out).prefix { $0 != "\r\n" })
@@ -330,6 +330,29 @@ struct ErrorResponseTests {
         let page = try rendered(.nameNotFound, accept: row.accept)
         #expect(page.contains("\r\nContent-Type: \(row.type)\r\n"))
         #expect(page.contains(row.uri))
+    }
+
+    static let idForms: [(accept: String, end: String)] = [
+        ("*/*", "\nRequest ID: 0123456789abcdef\n"),
+        ("text/html", "<br>Request ID: 0123456789abcdef</footer></html>\n"),
+        ("application/json", ",\"request_id\":\"0123456789abcdef\"}\n"),
+        ("application/problem+json", ",\"request_id\":\"0123456789abcdef\"}\n"),
+    ]
+    @Test(arguments: idForms) func `each form of the page ends with the ID of the request, which counts for its length`(
+        _ row: (accept: String, end: String)
+    ) throws {
+        let answer = try rendered(.nameNotFound, accept: row.accept).split(separator: "\r\n\r\n", maxSplits: 1)
+        #expect(answer[1].hasSuffix(row.end), "\(answer)")
+        #expect(answer[0].contains("\r\nContent-Length: \(answer[1].utf8.count)\r\n"))
+        #expect(!answer[0].contains("0123456789abcdef"))
+    }
+
+    @Test func `the page for a head that nobody understood has an ID too`() {
+        for error in [ErrorResponse(.requestTimeout, requestID: "0f"), ErrorResponse(.badTarget, requestID: "0f")] {
+            var out: [UInt8] = []
+            error.append(isHead: false, persists: false, date: now, to: &out)
+            #expect(text(out).hasSuffix("\nRequest ID: 0f\n"))
+        }
     }
 }
 

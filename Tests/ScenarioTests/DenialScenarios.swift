@@ -52,6 +52,7 @@ struct DenialScenarios {
                     rule 2: not on the list
                     rule 1 allows this host, but only with GET, HEAD
                     \(s.origin.url("/a"))
+                    Request ID: \(answer.requestID ?? "none")
 
                     """)
             #expect(s.origin.connectionCount == 0)

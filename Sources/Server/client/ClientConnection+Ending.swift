@@ -48,7 +48,8 @@ extension ClientConnection {
                 details: "\(violation.reason)"))
         queue {
             if context.isSocks { return $0 += SocksReply.generalFailure.bytes }
-            ErrorResponse(violation).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
+            ErrorResponse(violation, requestID: requestID).append(
+                isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
         if worker.log.isOn {
             worker.log.append(
@@ -92,9 +93,12 @@ extension ClientConnection {
         context.program?.refused(.init(refusal, details: refusal.name))
         queue {
             if context.isSocks { return $0 += SocksReply(refusal).bytes }
-            ErrorResponse(refusal).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
+            ErrorResponse(refusal, requestID: requestID).append(
+                isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
     }
+
+    private var requestID: String { worker.shared.requestIDs.text(of: account.id) }
 
     /// Begins the answer to a head for which there is no exchange. The caller writes its log line.
     private func beginRefusal(_ reason: CloseReason, status: UInt16) {

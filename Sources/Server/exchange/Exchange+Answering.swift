@@ -265,8 +265,9 @@ extension Exchange {
             return stream.flush()
         }
         let response = ErrorResponse(
-            refusal, to: request, uri: (detour?.first ?? request).uri,
-            redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial, withheld: withheld,
+            refusal, to: request, requestID: worker.shared.requestIDs.text(of: stream.account.id),
+            uri: (detour?.first ?? request).uri, redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial,
+            withheld: withheld,
             violation: stream.account.violation,
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
             excess: excess, challenges: refusal == .authenticationRequired ? challenges : [],

@@ -31,6 +31,13 @@ struct SeenMessage: Sendable, CustomStringConvertible {
     var text: String { String(decoding: body, as: UTF8.self) }
     subscript(_ name: String) -> String? { head[name] }
     var cacheStatus: String { head["Cache-Status"] ?? "none" }
+    /// What an error page of Larder says of the request, in whichever form.
+    var requestID: String? {
+        for mark in ["Request ID: ", "\"request_id\":\""] {
+            if let place = text.range(of: mark) { return String(text[place.upperBound...].prefix(16)) }
+        }
+        return nil
+    }
     var description: String { "\(head)\n\n\(text.prefix(200))" }
 }
 

@@ -18,6 +18,10 @@ extension TransferReport {
         json.object {
             $0.member("id", "\(id)")
             $0.member("kind", id.kind == .fetch ? "fetch" : "tunnel")
+            $0.key("request_id")
+            if let requestID { $0.string(requestID) } else { $0.null() }
+            $0.key("tunnel")
+            if let tunnelID { $0.string(tunnelID) } else { $0.null() }
             $0.member("method", method)
             $0.member("url", String(decoding: showsSecrets ? uri : URIMasking.masked(uri), as: UTF8.self))
             $0.key("client")

@@ -221,7 +221,7 @@ let dashboardScript = #"""
       end.textContent = "end";
       end.title = "ends this transfer; what was stored of it is kept";
       end.addEventListener("click", () => endTransfer(t.id));
-      const line = row([`${t.method} ${t.url}`, bar, "", "", "", "", end]);
+      const line = row([`${t.method} ${t.url}`, bar, "", "", "", "", t.request_id || "", end]);
       line.firstChild.className = "url";
       line.firstChild.title = `${t.method} ${t.url}` + (t.client ? ` for ${t.client}` : "");
       return { line, bar, at: performance.now() - t.age_milliseconds, bytes: 0, rate: 0 };
@@ -231,7 +231,7 @@ let dashboardScript = #"""
       const shown = transfers.sort((a, b) => b.age_milliseconds - a.age_milliseconds).slice(0, 20);
       for (const id of [...lines.keys()]) if (!shown.some(t => t.id === id)) lines.delete(id);
       if (!shown.length) return pairs("transfers", [["none", ""]]);
-      const heading = row(["transfer", "", "received", "rate", "state", "readers", ""], "th");
+      const heading = row(["transfer", "", "received", "rate", "state", "readers", "request ID", ""], "th");
       const rows = shown.map(t => {
         if (!lines.has(t.id)) lines.set(t.id, transferLine(t));
         const l = lines.get(t.id), now = performance.now(), cells = l.line.children;

@@ -78,6 +78,7 @@ let dashboardStyle = """
     th { color: var(--quiet); font-size: 12.5px; }
     td + td, th + th { text-align: right; padding-left: 12px; white-space: nowrap; }
     td.url { max-width: 0; width: 60%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    #transfers td:nth-child(7) { font-family: ui-monospace, monospace; font-size: 12.5px; color: var(--quiet); }
     #pac-files tr > :nth-child(-n + 2) { text-align: left; white-space: normal; overflow-wrap: anywhere; }
     progress { appearance: none; width: 90px; height: 8px; border: 0; border-radius: 4px; background: var(--track); overflow: hidden; }
     progress::-webkit-progress-bar { background: var(--track); } progress::-webkit-progress-value { background: var(--a); transition: width .8s linear; }
@@ -97,6 +98,7 @@ let dashboardStyle = """
     footer { padding: 18px 6px 0; gap: 14px; }
     .asleep main { opacity: .45; transition: opacity .4s; }
     @media (max-width: 900px) {
+      #transfers tr > :nth-child(7) { display: none; }
       .tiles { grid-template-columns: 1fr 1fr; }
       .card { grid-column: span 3; } .card.wide, .card.most { grid-column: 1 / -1; }
       .stack { grid-column: span 3; }

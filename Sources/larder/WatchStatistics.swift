@@ -120,6 +120,7 @@ struct TrafficPictures {
             parts.append(aligned("\(binarySize(rate))/s", 14))
             if !isNarrow { parts.append(padded(timeSpan(whole(age)), 16)) }
         }
+        if !isNarrow, let request = transfer["request_id"]?.text { parts.append(request) }
         parts.append("\(transfer["method"]?.text ?? "?") \(transfer["url"]?.text ?? "?")")
         return parts.joined(separator: " ")
     }

@@ -154,7 +154,8 @@ final class ScriptedProxy: AdministeredProxy {
     func transfers() -> [TransferReport] {
         [
             TransferReport(
-                id: Self.transfer, uri: Array("http://example.org/a\"<b>?id_token=s3cret".utf8), method: "PUT",
+                id: Self.transfer, requestID: "0123456789abcdef", tunnelID: "fedcba9876543210",
+                uri: Array("http://example.org/a\"<b>?id_token=s3cret".utf8), method: "PUT",
                 client: "192.0.2.1",
                 state: .held, age: .milliseconds(1500), received: 10, expected: nil, sent: 7, readers: 2,
                 isStored: true)
@@ -355,6 +356,8 @@ struct AdminRouterTests {
         #expect(first?["expected_bytes"] == .null)
         #expect(first?["readers"] == .integer(2) && first?["sent_bytes"] == .integer(7))
         #expect(first?["id"] == .string("f1-12-3") && first?["kind"] == .string("fetch"))
+        #expect(first?["request_id"] == .string("0123456789abcdef"))
+        #expect(first?["tunnel"] == .string("fedcba9876543210"))
         #expect(first?["state"] == .string("held") && first?["client"] == .string("192.0.2.1"))
         #expect(first?["age_milliseconds"] == .integer(1500) && first?["method"] == .string("PUT"))
     }

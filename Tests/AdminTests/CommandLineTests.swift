@@ -261,7 +261,7 @@ struct WatchTests {
 
     private func fetch(_ id: String, received: Int, expected: String, sent: Int = 0, age: Int = 1000) -> String {
         """
-        {"id":"\(id)","kind":"fetch","method":"GET","url":"http://a/","client":null,"state":"waiting",
+        {"id":"\(id)","kind":"fetch","request_id":"0123456789abcdef","method":"GET","url":"http://a/","client":null,"state":"waiting",
          "age_milliseconds":\(age),"received_bytes":\(received),"expected_bytes":\(expected),"sent_bytes":\(sent),
          "readers":1,"stored":true}
         """
@@ -275,7 +275,7 @@ struct WatchTests {
         #expect(first[2] == "total: 1.0 MiB/s of 2.0 MiB/s")
         #expect(
             first[4]
-                == "f0-1-1     [##------------------]  12 % 1.0 KiB of 8.0 KiB            1.0 KiB/s 7 s left         GET http://a/"
+                == "f0-1-1     [##------------------]  12 % 1.0 KiB of 8.0 KiB            1.0 KiB/s 7 s left         0123456789abcdef GET http://a/"
         )
         let second = try picture(&pictures, total: 125, transfers: fetch("f0-1-1", received: 5120, expected: "8192"))
         #expect(second[1].hasPrefix("12.5 requests/s"))
@@ -288,7 +288,7 @@ struct WatchTests {
             &pictures, total: 1, transfers: fetch("f0-1-1", received: 0, expected: "null", sent: 2048, age: 2000))
         #expect(
             lines[4]
-                == "f0-1-1     waiting                      0 B, sent 2.0 KiB             1.0 KiB/s 2 s              GET http://a/"
+                == "f0-1-1     waiting                      0 B, sent 2.0 KiB             1.0 KiB/s 2 s              0123456789abcdef GET http://a/"
         )
     }
 

@@ -50,6 +50,10 @@ package struct TransferReport: Sendable {
     }
 
     package var id: TransferID
+    /// The ID of the request that the transfer began for. It is that of its line in the access log.
+    package var requestID: String?
+    /// The ID of the CONNECT in whose tunnel this request came. Nil outside of opened tunnels.
+    package var tunnelID: String?
     /// The URI. Of a tunnel, host and port.
     package var uri: [UInt8]
     package var method: String
@@ -68,10 +72,12 @@ package struct TransferReport: Sendable {
     package var isStored: Bool
 
     package init(
-        id: TransferID, uri: [UInt8], method: String, client: String?, state: State, age: Duration, received: UInt64,
-        expected: UInt64?, sent: UInt64, readers: Int, isStored: Bool
+        id: TransferID, requestID: String?, tunnelID: String?, uri: [UInt8], method: String, client: String?,
+        state: State, age: Duration, received: UInt64, expected: UInt64?, sent: UInt64, readers: Int, isStored: Bool
     ) {
         self.id = id
+        self.requestID = requestID
+        self.tunnelID = tunnelID
         self.uri = uri
         self.method = method
         self.client = client

@@ -2,7 +2,7 @@
 extension Worker {
     var transfers: [TransferReport] {
         fetches.entries.map { $1.report(TransferID(.fetch, worker: number, place: $0)) }
-            + tunnels.entries.map { $1.report(TransferID(.tunnel, worker: number, place: $0), now: loop.now) }
+            + tunnels.entries.map { $1.report(TransferID(.tunnel, worker: number, place: $0), on: self) }
     }
 
     /// - Returns: false if the transfer is over.

@@ -298,8 +298,9 @@ final class Fetch: TimedObject, OriginStreamOwner {
         if let transfer { readers += transfer.followerCount }
         let progress = retrieval.progress
         var result = TransferReport(
-            id: id, uri: request.uri, method: request.access.methodText, client: request.access.client.map { "\($0)" },
-            state: transferState, age: worker.loop.now.duration(since: startedAt), received: progress.received,
+            id: id, requestID: worker.text(of: request.id), tunnelID: worker.text(of: request.tunnel), uri: request.uri,
+            method: request.access.methodText, client: request.access.client.map { "\($0)" }, state: transferState,
+            age: worker.loop.now.duration(since: startedAt), received: progress.received,
             expected: progress.total, sent: sentBytes, readers: readers, isStored: false)
         if let body = storedBody {
             result.isStored = true

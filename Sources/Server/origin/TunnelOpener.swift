@@ -125,12 +125,14 @@ final class Tunnel {
         }
     }
 
-    func report(_ id: TransferID, now: MonotonicTime) -> TransferReport {
+    func report(_ id: TransferID, on worker: Worker) -> TransferReport {
         let isConnect = request.head.method == .connect
         return TransferReport(
-            id: id, uri: isConnect ? Array(request.origin.endpoint.description.utf8) : request.uri,
+            id: id, requestID: worker.text(of: request.id), tunnelID: worker.text(of: request.tunnel),
+            uri: isConnect ? Array(request.origin.endpoint.description.utf8) : request.uri,
             method: request.access.methodText, client: request.access.client.map { "\($0)" }, state: .open,
-            age: now.duration(since: startedAt), received: relay.bToA, expected: nil, sent: relay.aToB, readers: 1,
+            age: worker.loop.now.duration(since: startedAt), received: relay.bToA, expected: nil, sent: relay.aToB,
+            readers: 1,
             isStored: false)
     }
 }

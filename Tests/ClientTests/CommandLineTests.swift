@@ -443,6 +443,28 @@ struct DebugLogTests {
         }
     }
 
+    @Test func `lines about one request begin with the ID of its line in the access log`() async throws {
+        try await Workplace.with { place in
+            let lines = try await run("level: debug, debug: [ requests, dns, routes ]", in: place)
+            Self.compare(lines.map { String($0) }, with: textOfFile(place.path("access.jsonl")))
+        }
+    }
+
+    private static func compare(_ lines: [String], with log: String) {
+        let requests = log.split(separator: "\n")
+        #expect(requests.count == 2, "\(log)")
+        for (request, path) in zip(requests, ["/a?token=***", "/b"]) {
+            // The values of `time` and `id` come first.
+            let id = String(request.split(separator: "\"")[7])
+            let said = lines.filter { $0.split(separator: " ").dropFirst(3).first.map { String($0) } == id }
+            #expect(
+                said.contains { $0.hasPrefix("larder: debug: requests: ") && $0.hasSuffix("\(path): sent") }, "\(lines)"
+            )
+            #expect(said.contains { $0.hasPrefix("larder: debug: requests: ") && $0.hasSuffix("answered with 404") })
+            #expect(said.contains { $0.hasPrefix("larder: debug: routes: ") && $0.hasSuffix("routes[1], direct") })
+        }
+    }
+
     @Test func `log.debug chooses the categories`() async throws {
         try await Workplace.with { place in
             let lines = try await run("level: debug, debug: [ dns, routes ]", in: place)

@@ -139,7 +139,7 @@ enum Authentication {
                 return .refused(.authenticationRequired)
             case .refused(.token(let fault)):
                 worker.counters.add(.authenticationFailures)
-                Diagnostics.debug(.authentication, "a token of a client is not accepted: \(fault.text)")
+                worker.debug(.authentication, request?.id, "a token of a client is not accepted: \(fault.text)")
                 if fault == .unknownKey { snapshot.authentication.wantNewKeys() }
                 request?.challenges = authenticator.challenges(at: attempt.now, after: .token(fault))
                 return holdBack(.refused(.authenticationRequired), for: worker.credentials.takeDelay())

@@ -49,8 +49,9 @@ extension Exchange {
     }
 
     private func passOn(_ reason: RedirectStep.Reason) -> Bool {
-        Diagnostics.debug(
-            .requests, "\(Diagnostics.masked(request.uri)): the redirect is passed on, because \(reason.text)")
+        worker.debug(
+            .requests, request.id,
+            "\(Diagnostics.masked(request.uri)): the redirect is passed on, because \(reason.text)")
         return false
     }
 
@@ -58,8 +59,8 @@ extension Exchange {
         precondition(!isAnswered, "a redirect is followed in place of an answer")
         worker.counters.add(.redirectsFollowed)
         if worker.learner != nil { worker.observeRedirect(of: request, snapshot) }
-        Diagnostics.debug(
-            .requests,
+        worker.debug(
+            .requests, request.id,
             "\(Diagnostics.masked(request.uri)): redirects to \(Diagnostics.masked(next.uri)), which is asked for")
         if let fetch {
             waiting = .nothing
@@ -114,7 +115,7 @@ extension OwnedRequest {
                 bytes.span, into: &head, progress: &progress, limits: snapshot.limits)
             precondition(isWhole, "a head ends with an empty line")
         } catch {
-            Diagnostics.debug(.requests, "\(Diagnostics.masked(uri)): where it redirects to: \(error.reason)")
+            worker.debug(.requests, id, "\(Diagnostics.masked(uri)): where it redirects to: \(error.reason)")
             return nil
         }
         var keyBytes: [UInt8] = []

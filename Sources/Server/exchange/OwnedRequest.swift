@@ -229,8 +229,8 @@ final class OwnedRequest: ReceivedRequest {
         guard credential == nil, Diagnostics.logs(.authentication), let withheld = withheldCredential(snapshot) else {
             return
         }
-        Diagnostics.debug(
-            .authentication,
+        shared.debug(
+            .authentication, id,
             "credential \(withheld.rule.name): not sent with \(access.methodText) \(Diagnostics.masked(uri)), \(withheldReason)"
         )
     }

@@ -1,4 +1,5 @@
 import Credentials
+import Forwarding
 import Message
 import Routing
 import TLS
@@ -34,6 +35,8 @@ final class CredentialUse {
     /// The challenge that is answered. Nil: credentials that need none, or no credentials at all (`proof` tells).
     private let challenge: AnswerableChallenge?
     private unowned let worker: Worker
+    /// That of the request, for the log.
+    private let id: RequestID?
     /// Nobody has told the desk yet what came of the credentials.
     private var isOpen: Bool
     /// What was sent, if it answers a digest's challenge.
@@ -51,7 +54,7 @@ final class CredentialUse {
 
     private init(
         _ rule: CredentialRule, _ key: CredentialLedger.Key, _ secret: SecretShelf.Version, proof: LogIn.Proof,
-        challenge: AnswerableChallenge?, worker: Worker
+        challenge: AnswerableChallenge?, worker: Worker, id: RequestID?
     ) {
         self.rule = rule
         self.key = key
@@ -59,17 +62,19 @@ final class CredentialUse {
         self.proof = proof
         self.challenge = challenge
         self.worker = worker
+        self.id = id
         isOpen = proof != nil
     }
 
     /// Asks the desk what a request proves.
     ///
     /// - Parameters:
+    ///   - id: that of the request.
     ///   - onlyOnce: the request cannot be sent again, because its body is not kept.
     ///   - resume: called once if the answer is `undecided`, perhaps within a call of another use.
     static func begin(
-        _ rule: CredentialRule, at place: LogInPlace, onlyOnce: Bool, _ secrets: SecretShelf, worker: Worker,
-        resume: @escaping () -> Void
+        _ rule: CredentialRule, at place: LogInPlace, of id: RequestID?, onlyOnce: Bool, _ secrets: SecretShelf,
+        worker: Worker, resume: @escaping () -> Void
     ) -> Permission {
         let key = CredentialLedger.Key(credential: rule.name, at: place)
         guard let secret = secrets.version(of: rule.name) else { return .refusal(.credentialUnavailable) }
@@ -83,9 +88,10 @@ final class CredentialUse {
         switch desk.tell(.sending(onlyOnce: onlyOnce, elsewhere: elsewhere), at: key, rule, secretNumber: secret.number)
         {
         case .sendAsItIs:
-            return .granted(CredentialUse(rule, key, secret, proof: nil, challenge: nil, worker: worker))
+            return .granted(CredentialUse(rule, key, secret, proof: nil, challenge: nil, worker: worker, id: id))
         case .sendWithCredentials(let challenge, let number):
-            return .granted(CredentialUse(rule, key, secret, proof: number, challenge: challenge, worker: worker))
+            return .granted(
+                CredentialUse(rule, key, secret, proof: number, challenge: challenge, worker: worker, id: id))
         case .wait:
             desk.wait(at: key, resume)
             return .undecided
@@ -159,7 +165,7 @@ final class CredentialUse {
     /// The credentials are about to leave.
     func noteSent(with subject: @autoclosure () -> String) {
         worker.counters.add(.credentialsSent)
-        Diagnostics.debug(.authentication, "credential \(rule.name): sent to \(key.place) with \(subject())")
+        worker.debug(.authentication, id, "credential \(rule.name): sent to \(key.place) with \(subject())")
     }
 
     // MARK: the answer
@@ -174,12 +180,12 @@ final class CredentialUse {
         switch tell(.challenged(answerable, proof)) {
         case .askAgain:
             nonce = .shared
-            Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) asks for it")
+            worker.debug(.authentication, id, "credential \(rule.name): \(key.place) asks for it")
             return .askAgain
         case .answerAlone:
             guard case .digest(let challenge) = answerable else { preconditionFailure("only a digest is stale") }
             nonce = .own(challenge)
-            Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) does not take its nonce again")
+            worker.debug(.authentication, id, "credential \(rule.name): \(key.place) does not take its nonce again")
             return .askAgain
         case .refused:
             refused()
@@ -199,7 +205,7 @@ final class CredentialUse {
         isOpen = false
         guard let number = proof else { return }
         if case .accepted = tell(.answered(number)) {
-            Diagnostics.debug(.authentication, "credential \(rule.name): accepted by \(key.place)")
+            worker.debug(.authentication, id, "credential \(rule.name): accepted by \(key.place)")
             worker.shared.credentialLedger.withLock {
                 $0.accepted(key, LogIn.Acceptance(answering: challenge), secretNumber: secret.number)
             }
@@ -225,8 +231,8 @@ final class CredentialUse {
     /// - Parameter persists: the connection remains logged in after this request.
     func noteLoggedIn(persists: Bool) {
         worker.counters.add(.connectionLogIns)
-        Diagnostics.debug(
-            .connections,
+        worker.debug(
+            .connections, id,
             "\(key.place): logged in as credential \(rule.name), for \(persists ? "the connection" : "this request")")
     }
 

@@ -71,7 +71,7 @@ extension Fetch {
     /// Asks again on a new connection: the pooled one was dead, and others may be as well, or its answer was of no use.
     private func reopen() {
         worker.counters.add(.originRetries)
-        Diagnostics.debug(.requests, "\(subject): its connection had been closed, sent again on another one")
+        worker.debug(.requests, request.id, "\(subject): its connection had been closed, sent again on another one")
         releaseStream(isComplete: false)
         acquire(mayReuse: false)
     }
@@ -85,8 +85,8 @@ extension Fetch {
     private func pauseBeforeResuming(_ milliseconds: Int) {
         releaseStream(isComplete: false)
         worker.counters.add(.resumed)
-        Diagnostics.debug(
-            .transfers,
+        worker.debug(
+            .transfers, request.id,
             "\(subject): broke off after \(retrieval.progress.received) bytes, asks for the rest in \(milliseconds) ms")
         guard milliseconds > 0 else { return feed(.timedOut) }
         wait(.milliseconds(milliseconds))
@@ -96,11 +96,11 @@ extension Fetch {
         releaseStream(isComplete: false)
         guard worker.retryBudget.take() else {
             worker.counters.add(.retriesRefused)
-            Diagnostics.debug(.requests, "\(subject): not repeated, the budget for that is used up")
+            worker.debug(.requests, request.id, "\(subject): not repeated, the budget for that is used up")
             return feed(.retryRefused)
         }
         worker.counters.add(.retries)
-        Diagnostics.debug(.requests, "\(subject): repeated, attempt \(attempt)")
+        worker.debug(.requests, request.id, "\(subject): repeated, attempt \(attempt)")
         wait(retryPause(snapshot.configuration.retries.pause, attempt: attempt, random: .random(in: 0 ... .max)))
     }
 
@@ -222,7 +222,7 @@ extension Fetch {
             finishSink(ForwardedHead.trailers(trailers))
             forgetUnproven()
         case .failed(let refusal):
-            Diagnostics.debug(.requests, "\(subject): failed: \(refusal.name)")
+            worker.debug(.requests, request.id, "\(subject): failed: \(refusal.name)")
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
             // With time limits or a route of their own, others may get an answer where this request got none.
             let isOfClient = snapshot.routesDependOnClient || snapshot.origins.dependsOnClient
@@ -233,8 +233,8 @@ extension Fetch {
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
             // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
             let isKept = breakOffSink(keepsPart: keepsPart && proof == nil && substitution?.secrets == nil)
-            Diagnostics.debug(
-                .transfers,
+            worker.debug(
+                .transfers, request.id,
                 "\(subject): ended after \(retrieval.progress.received) bytes\(isKept ? ", which are kept" : "")")
             let refusal: Refusal = hasMalformedBody ? .responseInvalid : .responseIncomplete
             notify { $0.fetchFailed(refusal, denial: nil) }

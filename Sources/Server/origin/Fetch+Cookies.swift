@@ -45,10 +45,11 @@ extension Fetch {
             switch cookies.jar.set(line, from: cookies.origin, now: worker.wallTime) {
             case .success(let cookie):
                 let verb = cookie.isExpired(at: worker.wallTime) ? "drops" : "keeps"
-                Diagnostics.debug(.requests, "\(subject): the jar \(cookies.use.jar) \(verb) \(cookie)")
+                worker.debug(.requests, request.id, "\(subject): the jar \(cookies.use.jar) \(verb) \(cookie)")
             case .failure(let rejection):
-                Diagnostics.debug(
-                    .requests, "\(subject): the jar \(cookies.use.jar) does not take a cookie: \(rejection.text)")
+                worker.debug(
+                    .requests, request.id,
+                    "\(subject): the jar \(cookies.use.jar) does not take a cookie: \(rejection.text)")
             }
         }
     }

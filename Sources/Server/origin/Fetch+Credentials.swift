@@ -59,11 +59,12 @@ extension Fetch {
         guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
         let wake = worker.wake { worker in worker.fetches[id].map { resume($0) } }
         let permission = CredentialUse.begin(
-            rule, at: place, onlyOnce: request.hasBody && wholeBody == nil, snapshot.secrets, worker: worker
+            rule, at: place, of: request.id, onlyOnce: request.hasBody && wholeBody == nil, snapshot.secrets,
+            worker: worker
         ) { wake() }
         if case .undecided = permission {
-            Diagnostics.debug(
-                .authentication,
+            worker.debug(
+                .authentication, request.id,
                 "credential \(rule.name): \(subject) waits, because another request tries it at \(place)")
         }
         return permission
@@ -186,8 +187,8 @@ extension Fetch {
         guard expectation != .none, !request.fields.contains(.expect) else { return nil }
         let (origin, now) = (request.origin, worker.uptime)
         worker.shared.withoutExpectations.withLock { $0.set(origin, (), now: now) }
-        Diagnostics.debug(
-            .authentication,
+        worker.debug(
+            .authentication, request.id,
             "\(origin) does not know Expect: \(holdsBody ? "\(subject) is sent again without" : subject)")
         return holdsBody ? .expectationFailed : nil
     }
@@ -297,7 +298,7 @@ extension Fetch {
             return .notAnswered(Refusal(failure))
         }
         worker.counters.add(.routesFailedOver)
-        Diagnostics.debug(.routes, "\(request.origin): \(proxy) does not accept the log-in, next \(next)")
+        worker.debug(.routes, request.id, "\(request.origin): \(proxy) does not accept the log-in, next \(next)")
         return .routeFailed
     }
 }

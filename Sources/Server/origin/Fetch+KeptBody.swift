@@ -44,8 +44,8 @@ extension Fetch {
         settleCredentials()
         keptBody = KeptBody(members, isCovered: isCovered, place)
         worker.counters.add(.bodiesKept)
-        Diagnostics.debug(
-            .requests,
+        worker.debug(
+            .requests, request.id,
             "\(subject): its body is kept until it is whole, \(isCovered ? "because a credential covers it" : "for placeholders")"
         )
         return .bodyIsMissing

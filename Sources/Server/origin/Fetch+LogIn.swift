@@ -80,8 +80,8 @@ extension Fetch {
             wait(terms.firstByte)
         case .send(let authorization):
             legs.willSend(authorization, hasContent: request.hasBody)
-            Diagnostics.debug(
-                .authentication,
+            worker.debug(
+                .authentication, request.id,
                 "credential \(use.rule.name): message \(legs.tokensSent) of a log-in to \(use.key.place) goes with \(legs.isProbing ? "HEAD" : subject)"
             )
             // The first message of NTLM names nobody.

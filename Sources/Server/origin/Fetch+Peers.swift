@@ -62,7 +62,7 @@ extension Fetch {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
         }
         guard case .failed = send(outgoing, on: stream) else {
-            Diagnostics.debug(.requests, "\(subject): the node \(asked.peer) is asked")
+            worker.debug(.requests, request.id, "\(subject): the node \(asked.peer) is asked")
             requestIsSent = true
             outgoingBody = OutgoingBody(outgoing.framing)
             quest?.sent()
@@ -87,7 +87,7 @@ extension Fetch {
 
     /// The node that is asked gives no answer: the next one is asked, or the origin.
     func peerFailed(_ result: PeerResult) {
-        Diagnostics.debug(.requests, "\(subject): \(quest?.asked.map { "\($0.peer)" } ?? ""): \(result)")
+        worker.debug(.requests, request.id, "\(subject): \(quest?.asked.map { "\($0.peer)" } ?? ""): \(result)")
         quest?.settle(result)
         feed(.routeFailed)
     }

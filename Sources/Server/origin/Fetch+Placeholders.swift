@@ -79,8 +79,8 @@ extension Fetch {
         outgoing.remove(.range)
         outgoing.remove(.ifRange)
         worker.counters.add(.placeholdersReplaced)
-        Diagnostics.debug(
-            .authentication,
+        worker.debug(
+            .authentication, request.id,
             "credential \(secrets.placeholder.credential): sent with \(subject) for the placeholder \(secrets.placeholder.id)"
         )
     }

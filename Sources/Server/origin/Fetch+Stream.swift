@@ -69,7 +69,7 @@ extension Fetch {
 
     /// Asks a PAC file. The connection is asked for when it has answered.
     private func waitForRoutes(_ choice: ScriptedChoice) {
-        routeWait = worker.ask(choice, snapshot) { [unowned self] plan in
+        routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
             routeWait = nil
             guard let plan else { return openingFailed(.routeUnknown, nil) }
             turn { acquire(over: plan, mayReuse: retrieval.mayReuseConnection) }
@@ -160,7 +160,7 @@ extension Fetch {
             &outgoing, by: terms.fields, hasConditions: !retrieval.conditions.isEmpty, asksForPart: hole != nil,
             now: worker.wallTime)
         if cookieCount > 0, let cookies = request.cookies {
-            Diagnostics.debug(.requests, "\(subject): \(cookieCount) cookies of the jar \(cookies.use.jar)")
+            worker.debug(.requests, request.id, "\(subject): \(cookieCount) cookies of the jar \(cookies.use.jar)")
         }
         encoder = nil
         if terms.encodesRequests, mayEncodeBody {
@@ -190,7 +190,8 @@ extension Fetch {
             return false
         }
         outgoingBody = OutgoingBody(outgoing.framing)
-        Diagnostics.debug(.requests, "\(subject): sent\(retrieval.conditions.isEmpty ? "" : ", with conditions")")
+        worker.debug(
+            .requests, request.id, "\(subject): sent\(retrieval.conditions.isEmpty ? "" : ", with conditions")")
         requestIsSent = !request.hasBody
         wait(terms.firstByte)
         return true
@@ -473,7 +474,7 @@ extension Fetch {
         }
         // Nothing is sent again.
         if keptBody != nil { keptBody = nil }
-        Diagnostics.debug(.requests, "\(subject): answered with \(response.status)")
+        worker.debug(.requests, request.id, "\(subject): answered with \(response.status)")
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime
@@ -508,7 +509,7 @@ extension Fetch {
         guard let value = response.fields.first(.retryAfter), let pause = parseRetryAfter(value, now: now) else {
             return
         }
-        Diagnostics.debug(.requests, "\(request.origin) wants no requests for \(pause.components.seconds) s")
+        worker.debug(.requests, request.id, "\(request.origin) wants no requests for \(pause.components.seconds) s")
         let time = worker.loop.now.sinceStart
         worker.shared.originPauses.withLock { $0.pause(request.origin.endpoint, for: pause, now: time) }
     }
@@ -681,7 +682,7 @@ extension Fetch {
             } catch {
                 worker.counters.count(error)
                 notify { $0.note(violation: error) }
-                Diagnostics.debug(.transfers, "\(subject): the body is malformed: \(error.reason)")
+                worker.debug(.transfers, request.id, "\(subject): the body is malformed: \(error.reason)")
                 hasMalformedBody = true
                 return brokeOff()
             }

@@ -152,7 +152,7 @@ final class LinkOpener: TimedObject {
     }
 
     private func event(for result: Result<[SocketAddress], NameFailure>) -> Opening.Event {
-        Diagnostics.debug(.dns, "\(opening.goal.dialled.host): \(result.described)")
+        worker.debug(.dns, request.id, "\(opening.goal.dialled.host): \(result.described)")
         return switch result {
         case .success(let addresses): .resolved(dialling.select(addresses.compactMap(IPAddress.init)))
         case .failure(let failure): .unresolved(failure)
@@ -231,10 +231,11 @@ final class LinkOpener: TimedObject {
         switch transport?.handshake() {
         case .done:
             worker.noteHandshake(
-                with: serverName, version: transport?.version ?? "", isResumed: transport?.isResumed == true)
+                with: serverName, version: transport?.version ?? "", isResumed: transport?.isResumed == true,
+                for: request.id)
             return .secured
         case .failed(let failure):
-            worker.noteHandshakeFailure(with: serverName, failure)
+            worker.noteHandshakeFailure(with: serverName, failure, for: request.id)
             return event(for: failure)
         case .wantRead:
             writeEvent.remove()
@@ -321,7 +322,7 @@ final class LinkOpener: TimedObject {
         proxyUse = nil
         logIn = nil
         let permission = CredentialUse.begin(
-            rule, at: proxy.place, onlyOnce: false, snapshot.secrets, worker: worker
+            rule, at: proxy.place, of: request.id, onlyOnce: false, snapshot.secrets, worker: worker
         ) { [weak self, worker] in worker.loop.afterTurn { self?.logInDecided() } }
         switch permission {
         case .granted(let use):
@@ -335,8 +336,8 @@ final class LinkOpener: TimedObject {
             return proof(of: use, to: proxy, destination).map { .prove($0) } ?? .refusal
         case .undecided:
             undecided = (proxy, destination)
-            Diagnostics.debug(
-                .authentication,
+            worker.debug(
+                .authentication, request.id,
                 "credential \(name): \(destination) waits, because another request tries it at \(proxy)")
             return .wait
         case .refusal: return .refusal

@@ -42,7 +42,7 @@ final class TunnelDialler: LinkOpenerOwner {
     }
 
     private func waitForRoutes(_ choice: ScriptedChoice) {
-        let wait = worker.ask(choice, snapshot) { [unowned self] plan in routesDecided(plan) }
+        let wait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in routesDecided(plan) }
         let timer = Timer { [unowned self] in
             worker.counters.add(.timeouts)
             cancel()
@@ -89,15 +89,15 @@ final class TunnelDialler: LinkOpenerOwner {
     }
 
     func opened(_ transport: consuming Transport, at address: SocketAddress, early: [UInt8]) {
-        Diagnostics.debug(.connections, "tunnel to \(request.origin.endpoint): opened to \(address)")
+        worker.debug(.connections, request.id, "tunnel to \(request.origin.endpoint): opened to \(address)")
         owner.opened(transport, at: address, early: early)
     }
 
     func openingFailed(_ failure: OpeningFailure) {
-        Diagnostics.debug(.connections, "tunnel to \(request.origin.endpoint): not opened: \(failure)")
+        worker.debug(.connections, request.id, "tunnel to \(request.origin.endpoint): not opened: \(failure)")
         guard plan.failOver(after: failure) else { return owner.openingFailed(failure) }
         worker.counters.add(.routesFailedOver)
-        Diagnostics.debug(.routes, "tunnel to \(request.origin.endpoint): \(failure), next \(plan.current)")
+        worker.debug(.routes, request.id, "tunnel to \(request.origin.endpoint): \(failure), next \(plan.current)")
         if let failure = dial() { owner.openingFailed(failure) }
     }
 }

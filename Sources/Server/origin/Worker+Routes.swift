@@ -1,6 +1,7 @@
 import Learning
 import Access
 import EventLoop
+import Forwarding
 import Message
 import Routing
 import Transaction
@@ -31,18 +32,18 @@ extension Worker {
         switch snapshot.choice(for: request) {
         case .plan(let plan):
             guard plan.rule != nil else { return .plan(plan) }
-            return .plan(inOrderOfHealth(plan, to: request.origin))
+            return .plan(inOrderOfHealth(plan, to: request.origin, request.id))
         case .script(let choice):
             guard let verdict = snapshot.script(from: choice.source).knownVerdict(on: choice.origin) else {
                 return .unknown(choice)
             }
-            return plan(choice, verdict).map { .plan($0) } ?? .refused
+            return plan(choice, verdict, request.id).map { .plan($0) } ?? .refused
         }
     }
 
     /// The routes of a rule, those that failed a moment ago last.
-    func inOrderOfHealth(_ plan: RoutePlan, to origin: Origin) -> RoutePlan {
-        Diagnostics.debug(.routes, "\(origin): routes[\(plan.rule ?? 0)], \(plan.current)")
+    func inOrderOfHealth(_ plan: RoutePlan, to origin: Origin, _ id: RequestID?) -> RoutePlan {
+        debug(.routes, id, "\(origin): routes[\(plan.rule ?? 0)], \(plan.current)")
         guard plan.hasChoice else { return plan }
         let now = loop.now.sinceStart
         return plan.deferring { route in

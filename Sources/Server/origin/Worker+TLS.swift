@@ -1,20 +1,23 @@
 import Access
+import Forwarding
 import Routing
 import TLS
 
 /// What the log and the statistics learn of TLS with origins and next proxies, and of log-ins there.
 extension Worker {
-    /// - Parameter name: the name by which the server was asked for.
-    func noteHandshake(with name: String, version: String, isResumed: Bool) {
+    /// - Parameters:
+    ///   - name: the name by which the server was asked for.
+    ///   - id: that of the request for which the connection is opened.
+    func noteHandshake(with name: String, version: String, isResumed: Bool, for id: RequestID?) {
         counters.add(.originHandshakes)
         if isResumed { counters.add(.originHandshakesResumed) }
-        Diagnostics.debug(.tls, "\(name): \(version)\(isResumed ? ", resumed" : "")")
+        debug(.tls, id, "\(name): \(version)\(isResumed ? ", resumed" : "")")
     }
 
     /// The client learns the kind of failure alone, so the log says what it was: once a minute for each server.
-    func noteHandshakeFailure(with name: String, _ failure: TLSFailure) {
+    func noteHandshakeFailure(with name: String, _ failure: TLSFailure, for id: RequestID?) {
         let text = "tls: \(name): \(failure.details)"
-        if isNews(text) { Diagnostics.info(text) } else { Diagnostics.debug(.tls, "\(name): \(failure.details)") }
+        if isNews(text) { Diagnostics.info(text) } else { debug(.tls, id, "\(name): \(failure.details)") }
     }
 
     /// Likewise for a log-in with NTLM or Negotiate that did not come to its end. No client can make it different, so it is a warning.

@@ -1,4 +1,5 @@
 import EventLoop
+import Forwarding
 import Routing
 
 /// The requests of a worker that wait until a PAC file has named their routes.
@@ -38,13 +39,15 @@ enum RouteWay {
 extension Worker {
     /// Asks a PAC file for the routes of a request.
     ///
-    /// - Parameter then: called once, in a later turn, unless the wait is cancelled. Nil: the request is refused.
+    /// - Parameters:
+    ///   - id: that of the request.
+    ///   - then: called once, in a later turn, unless the wait is cancelled. Nil: the request is refused.
     func ask(
-        _ choice: ScriptedChoice, _ snapshot: Snapshot, then: @escaping (RoutePlan?) -> Void
+        _ choice: ScriptedChoice, _ snapshot: Snapshot, _ id: RequestID?, then: @escaping (RoutePlan?) -> Void
     ) -> RouteWait {
         let script = snapshot.script(from: choice.source)
-        Diagnostics.debug(.routes, "\(choice.origin): routes[\(choice.rule.number)] asks \(choice.source)")
-        let number = routeWaits.add { [unowned self] verdict in then(plan(choice, verdict)) }
+        debug(.routes, id, "\(choice.origin): routes[\(choice.rule.number)] asks \(choice.source)")
+        let number = routeWaits.add { [unowned self] verdict in then(plan(choice, verdict, id)) }
         let (reference, inbox) = (WorkerReference(self), loop.inbox)
         let numberAtScript = script.ask(choice.origin) { verdict in
             inbox.post { reference.value.routeWaits.answered(number, verdict) }
@@ -59,19 +62,19 @@ extension Worker {
     }
 
     /// What the rule makes of an answer. Nil: the request is refused.
-    func plan(_ choice: ScriptedChoice, _ verdict: PACVerdict) -> RoutePlan? {
+    func plan(_ choice: ScriptedChoice, _ verdict: PACVerdict, _ id: RequestID?) -> RoutePlan? {
         let plan = choice.plan(by: verdict)
         if case .failure(let failure) = verdict {
-            Diagnostics.debug(
-                .routes,
+            debug(
+                .routes, id,
                 "\(choice.origin): routes[\(choice.rule.number)], \(choice.source) failed: \(failure.text), \(plan.map { "otherwise \($0.current)" } ?? "refused")"
             )
         } else if plan == nil {
-            Diagnostics.debug(
-                .routes,
+            debug(
+                .routes, id,
                 "\(choice.origin): routes[\(choice.rule.number)], \(choice.source) leads directly, and another reading of the path does not: refused"
             )
         }
-        return plan.map { inOrderOfHealth($0, to: choice.origin) }
+        return plan.map { inOrderOfHealth($0, to: choice.origin, id) }
     }
 }

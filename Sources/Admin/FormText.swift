@@ -37,13 +37,5 @@ private func formText(_ bytes: ArraySlice<UInt8>) throws(SelectionError) -> Stri
 
 /// Encodes a name or a value of a form: everything but unreserved characters (RFC 3986 §2.3) is percent-encoded.
 package func formEncoded(_ text: String) -> String {
-    var result: [UInt8] = []
-    let hex = Array("0123456789ABCDEF".utf8)
-    for byte in text.utf8 {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: result.append(byte)
-        default: result += [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
-        }
-    }
-    return String(decoding: result, as: UTF8.self)
+    String(decoding: percentEncoded(text.utf8), as: UTF8.self)
 }

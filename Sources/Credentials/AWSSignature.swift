@@ -126,7 +126,7 @@ private let slash = UInt8(ascii: "/")
 /// The path of an object store: the name of the object, encoded once. Neither dot segments nor repeated slashes are removed, because they are
 /// part of the name.
 private func canonicalKey(_ path: ArraySlice<UInt8>) -> [UInt8] {
-    path.isEmpty ? [slash] : percentEncode(percentDecode(path), keeping: slash)
+    path.isEmpty ? [slash] : percentEncoded(percentDecode(path)) { isUnreserved($0) || $0 == slash }
 }
 
 /// The path of all other services: normalised, and encoded once more than it is sent.
@@ -135,7 +135,7 @@ private func canonicalPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
     removeDotSegments(&normalised, from: 0)
     var result: [UInt8] = []
     for byte in normalised where byte != slash || result.last != slash { result.append(byte) }
-    return result.isEmpty ? [slash] : percentEncode(result, keeping: slash)
+    return result.isEmpty ? [slash] : percentEncoded(result) { isUnreserved($0) || $0 == slash }
 }
 
 /// The fields that a signature covers.

@@ -30,22 +30,6 @@ struct AuthorizationText {
     }
 }
 
-/// Percent-encodes every byte that is not `unreserved` (RFC 3986 §2.3), with capital digits.
-///
-/// - Parameter kept: a further byte that stays as it is.
-func percentEncode(_ bytes: some Sequence<UInt8>, keeping kept: UInt8? = nil) -> [UInt8] {
-    func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
-    var result: [UInt8] = []
-    for byte in bytes {
-        if isUnreserved(byte) || byte == kept {
-            result.append(byte)
-        } else {
-            result += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
-        }
-    }
-    return result
-}
-
 /// Decodes percent-encoding. A "%" without two digits stays as it is.
 func percentDecode(_ bytes: some Collection<UInt8>, plusIsSpace: Bool = false) -> [UInt8] {
     var rest = Array(bytes)[...]

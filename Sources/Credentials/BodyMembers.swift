@@ -114,7 +114,7 @@ extension MemberSyntax {
                 if byte == 0x22 || byte == 0x5C { written.append(0x5C) }
                 written.append(byte)
             } + [0x22]
-        case .form: percentEncode(text)
+        case .form: percentEncoded(text)
         }
     }
 }

@@ -104,7 +104,7 @@ package struct DigestSession: Sendable {
         if let hashed {
             text.add("username", quoted: hashed)
         } else if challenge.isUTF8, user.contains(where: { $0 >= 0x80 }) {
-            text.add("username*", Array("UTF-8''".utf8) + percentEncode(user))
+            text.add("username*", Array("UTF-8''".utf8) + percentEncoded(user))
         } else {
             text.add("username", quoted: user)
         }

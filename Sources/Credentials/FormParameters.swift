@@ -8,8 +8,8 @@ struct EncodedParameter: Equatable, Comparable {
 
     /// - Parameters: decoded.
     init(_ name: some Sequence<UInt8>, _ value: some Sequence<UInt8>) {
-        self.name = percentEncode(name)
-        self.value = percentEncode(value)
+        self.name = percentEncoded(name)
+        self.value = percentEncoded(value)
     }
 
     /// By name, then by value, in the order of the encoded bytes.

@@ -52,7 +52,7 @@ package struct OAuth1: Sendable {
         values.append(("oauth_signature", try signature(of: requestMethod, target, covered, using: hashing)))
         var text = AuthorizationText(scheme: "OAuth")
         if let realm { text.add("realm", quoted: realm.utf8) }
-        for (name, value) in values { text.add(name, quoted: percentEncode(value)) }
+        for (name, value) in values { text.add(name, quoted: percentEncoded(value)) }
         return text.bytes
     }
 
@@ -60,7 +60,7 @@ package struct OAuth1: Sendable {
     func signature(
         of requestMethod: [UInt8], _ target: TargetURI, _ parameters: [EncodedParameter], using hashing: some Hashing
     ) throws(HashUnavailable) -> [UInt8] {
-        let key = percentEncode(consumerSecret.bytes) + [UInt8(ascii: "&")] + percentEncode(tokenSecret.bytes)
+        let key = percentEncoded(consumerSecret.bytes) + [UInt8(ascii: "&")] + percentEncoded(tokenSecret.bytes)
         let base = oauth1BaseString(requestMethod, target, parameters)
         return encodeBase64(try hashing.hmac(method.hash, key: key, base))
     }
@@ -79,7 +79,7 @@ func oauth1BaseString(_ method: [UInt8], _ target: TargetURI, _ parameters: [Enc
     }
     base.append(contentsOf: path)
     let form = canonicalForm(parameters + parseForm(query))
-    return Array([method, percentEncode(base), percentEncode(form)].joined(separator: [UInt8(ascii: "&")]))
+    return Array([method, percentEncoded(base), percentEncoded(form)].joined(separator: [UInt8(ascii: "&")]))
 }
 
 extension OAuth1.SignatureMethod {

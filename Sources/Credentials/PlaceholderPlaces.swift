@@ -80,7 +80,7 @@ package struct PlaceholderUse: Sendable, Equatable {
         case .basic(let user, let password):
             .authorization(Secret(Array("Basic ".utf8) + basic(user, password, secret.bytes)))
         case .field(let name, let before, let after): .field(name: name, Secret(before + secret.bytes + after))
-        case .target(let before, let after): .target(Secret(before + percentEncode(secret.bytes) + after))
+        case .target(let before, let after): .target(Secret(before + percentEncoded(secret.bytes) + after))
         }
     }
 

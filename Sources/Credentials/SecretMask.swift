@@ -86,7 +86,7 @@ package struct SecretMask: Sendable {
     private static func stars(_ bytes: [UInt8]) -> [UInt8] { [UInt8](repeating: UInt8(ascii: "*"), count: bytes.count) }
 
     private static func forms(of secret: [UInt8]) -> [[UInt8]] {
-        let encoded = percentEncode(secret)
+        let encoded = percentEncoded(secret)
         var forms = [encoded, lowercasingEscapes(encoded)]
         var json: [UInt8] = []
         var jsonWithSlashes: [UInt8] = []

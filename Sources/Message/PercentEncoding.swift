@@ -1,22 +1,30 @@
-// What is sent beyond ASCII in a path or a query. A URI has ASCII alone (RFC 3986 §2), but curl and others send what a user typed. Browsers
-// encode it as here (WHATWG URL §4.4), so that a path has one form for keys, rules and origins.
+// How bytes are written that cannot stand for themselves in a URI or a form: `%XX`, in upper case (RFC 3986 §2.1).
 
-/// The text with `%XX` in place of each byte above 0x7F, in upper case (RFC 3986 §2.1). Nil if there is none, as nearly always.
-package func encodingBeyondASCII(_ text: some Collection<UInt8>) -> [UInt8]? {
-    let count = text.count { $0 > 0x7F }
-    guard count > 0 else { return nil }
+/// The text with `%XX` in place of each byte that is not kept. By default nothing but `unreserved` is (RFC 3986 §2.3), so that the result is one value wherever it is put.
+package func percentEncoded(
+    _ text: some Sequence<UInt8>, keeping isKept: (UInt8) -> Bool = { isUnreserved($0) }
+) -> [UInt8] {
     var result: [UInt8] = []
-    result.reserveCapacity(text.count + 2 * count)
+    result.reserveCapacity(text.underestimatedCount)
     for byte in text {
-        if byte > 0x7F {
+        if isKept(byte) {
+            result.append(byte)
+        } else {
             result.append(0x25)
             result.append(upperHexDigit(byte >> 4))
             result.append(upperHexDigit(byte & 15))
-        } else {
-            result.append(byte)
         }
     }
     return result
+}
+
+/// The text with each byte above 0x7F encoded. Nil if there is none, as nearly always.
+///
+/// A URI has ASCII alone (RFC 3986 §2), but curl and others send what a user typed in a path or a query. Browsers encode it as here (WHATWG URL §4.4), so that a path
+/// has one form for keys, rules and origins.
+package func encodingBeyondASCII(_ text: some Collection<UInt8>) -> [UInt8]? {
+    guard text.contains(where: { $0 > 0x7F }) else { return nil }
+    return percentEncoded(text) { $0 <= 0x7F }
 }
 
 /// Where path and query of a target in origin-form or absolute-form begin. The end of the text if there are none, as in `host:port`.

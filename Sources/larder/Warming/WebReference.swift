@@ -24,24 +24,22 @@ private func withoutBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {
 
 /// Applies the percent-encode set of paths before "?", and that of queries behind it.
 private func encoded(_ text: [UInt8]) -> [UInt8] {
-    let hex = Array("0123456789ABCDEF".utf8)
-    var result: [UInt8] = []
-    result.reserveCapacity(text.count)
-    var isQuery = false
-    for byte in text {
-        if byte == UInt8(ascii: "?") { isQuery = true }
-        let isEncoded =
-            switch byte {
-            case 0...0x20, 0x7F..., UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"): true
-            case UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "^"): !isQuery
-            case Byte.singleQuote: isQuery
-            default: false
-            }
-        if isEncoded {
-            result += [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
-        } else {
-            result.append(byte)
-        }
+    let query = text.firstIndex(of: UInt8(ascii: "?")) ?? text.endIndex
+    return percentEncoded(text[..<query], keeping: staysInPath) + percentEncoded(text[query...], keeping: staysInQuery)
+}
+
+private func staysInPath(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "^"): false
+    default: staysInBoth(byte)
     }
-    return result
+}
+
+private func staysInQuery(_ byte: UInt8) -> Bool { byte != Byte.singleQuote && staysInBoth(byte) }
+
+private func staysInBoth(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0...0x20, 0x7F..., UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"): false
+    default: true
+    }
 }

@@ -105,7 +105,7 @@ package struct CachedResponse: Sendable, Equatable {
     /// The fields that say what the content is and for whom. A field that Larder does not know may do so, too.
     private static let lastingFields: FieldNameSet = [
         .other, .acceptRanges, .cacheControl, .cdnCacheControl, .contentEncoding, .contentRange, .contentType, .eTag,
-        .lastModified, .surrogateControl, .surrogateKey, .vary,
+        .lastModified, .location, .surrogateControl, .surrogateKey, .vary,
     ]
 
     /// Writes what cannot be derived from the fields, and what was decided when the response arrived: the rules may have changed since.
@@ -175,7 +175,7 @@ package struct CachedResponse: Sendable, Equatable {
 
     private func terms(with lifetime: FreshnessLifetime, _ handling: CacheHandling) -> ReuseTerms {
         terms.judged(
-            lifetime, noCache: directives.noCache || handling.asksForAccess,
+            lifetime, until: lasting.endOfSignature, noCache: directives.noCache || handling.asksForAccess,
             allowsAuthorization: allowsAuthorization(directives, handling),
             immutable: directives.immutable || handling.isImmutable(status),
             isWithheld: !handling.permissions.isSuperset(of: needed))
@@ -225,6 +225,7 @@ private final class LastingPart: Sendable, Equatable {
     let vary: Vary
     let contentEncoding: [UInt8]
     let refusesRanges: Bool
+    let endOfSignature: WallTime?
 
     init(
         _ status: UInt16, _ directives: ResponseDirectives, hasOriginDirectives: Bool, _ fields: Fields,
@@ -233,6 +234,7 @@ private final class LastingPart: Sendable, Equatable {
         self.status = status
         self.directives = directives
         self.hasOriginDirectives = hasOriginDirectives
+        endOfSignature = Caching.endOfSignature(status: status, fields, received: received)
         eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
         let modified = lastModifiedField(fields, received: received)
         lastModified = modified?.time
@@ -246,6 +248,7 @@ private final class LastingPart: Sendable, Equatable {
         a === b
             || (a.status == b.status && a.directives == b.directives && a.hasOriginDirectives == b.hasOriginDirectives
                 && a.eTag == b.eTag && a.lastModified == b.lastModified && a.lastModifiedBytes == b.lastModifiedBytes
-                && a.vary == b.vary && a.contentEncoding == b.contentEncoding && a.refusesRanges == b.refusesRanges)
+                && a.vary == b.vary && a.contentEncoding == b.contentEncoding && a.refusesRanges == b.refusesRanges
+                && a.endOfSignature == b.endOfSignature)
     }
 }

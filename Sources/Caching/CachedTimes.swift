@@ -30,6 +30,7 @@ struct CachedTimes {
             directives, status: status, lifetime: lifetime,
             correctedInitialAge: correctedInitialAge(
                 age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime),
-            responseTime: responseTime, policy: policy, handling: handling)
+            responseTime: responseTime, end: endOfSignature(status: status, fields, received: responseTime),
+            policy: policy, handling: handling)
     }
 }

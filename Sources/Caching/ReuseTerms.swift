@@ -18,7 +18,8 @@ package struct ReuseTerms: Sendable, Equatable {
     package let forbidsStale: Bool
     package private(set) var allowsAuthorization: Bool
     package private(set) var immutable: Bool
-    /// The status is 4xx or 5xx. The resource may exist tomorrow, so `cache-first` does not serve the response stale.
+    /// The status is 4xx or 5xx, and the resource may exist tomorrow; or it is a redirect to an address with a signature that expires. `cache-first`
+    /// does not serve the response stale.
     let isError: Bool
     /// The response was purged softly, or a HEAD showed another representation: it is stale, whatever its lifetime.
     package private(set) var isOutdated = false
@@ -29,7 +30,8 @@ package struct ReuseTerms: Sendable, Equatable {
 
     init(
         _ directives: borrowing ResponseDirectives, status: UInt16, lifetime: FreshnessLifetime,
-        correctedInitialAge: TimeSpan, responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
+        correctedInitialAge: TimeSpan, responseTime: WallTime, end: WallTime?, policy: CachePolicy,
+        handling: CacheHandling
     ) {
         self.lifetime = .zero
         self.correctedInitialAge = correctedInitialAge
@@ -37,31 +39,38 @@ package struct ReuseTerms: Sendable, Equatable {
         // What s-maxage implies about staleness is overridden as well.
         let forbidsStale = handling.respectsCacheControl && Caching.forbidsStale(directives)
         self.forbidsStale = forbidsStale
-        staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
-        staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
+        let isNeverStale = forbidsStale || end != nil
+        staleWhileRevalidate = isNeverStale ? .zero : directives.staleWhileRevalidate ?? .zero
+        staleOnError = isNeverStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
         saysStaleIfError = directives.staleIfError != nil
         noCache = directives.noCache || handling.asksForAccess
         needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable || handling.isImmutable(status)
-        isError = StatusClass(status).isError
-        setLifetime(lifetime)
+        isError = StatusClass(status).isError || end != nil
+        setLifetime(lifetime, until: end)
     }
 
-    private mutating func setLifetime(_ lifetime: FreshnessLifetime) {
+    private mutating func setLifetime(_ lifetime: FreshnessLifetime, until end: WallTime?) {
         self.lifetime = lifetime.seconds
-        guard lifetime.countsFromArrival, lifetime.seconds > .zero else { return }
-        // Such a lifetime ends exactly this many seconds after the arrival.
-        correctedInitialAge = correctedInitialAge.wholeSeconds
-        self.lifetime = lifetime.seconds + correctedInitialAge.seconds
+        if lifetime.countsFromArrival, lifetime.seconds > .zero {
+            // Such a lifetime ends exactly this many seconds after the arrival.
+            correctedInitialAge = correctedInitialAge.wholeSeconds
+            self.lifetime = lifetime.seconds + correctedInitialAge.seconds
+        }
+        guard let end else { return }
+        self.lifetime = min(self.lifetime, max(.zero, end - responseTime) + correctedInitialAge.seconds)
     }
 
     /// The same terms under other rules.
+    ///
+    /// - Parameter end: as in `init`: when the address expires to which the response leads.
     func judged(
-        _ lifetime: FreshnessLifetime, noCache: Bool, allowsAuthorization: Bool, immutable: Bool, isWithheld: Bool
+        _ lifetime: FreshnessLifetime, until end: WallTime?, noCache: Bool, allowsAuthorization: Bool, immutable: Bool,
+        isWithheld: Bool
     ) -> ReuseTerms {
         var result = self
-        result.setLifetime(lifetime)
+        result.setLifetime(lifetime, until: end)
         result.noCache = noCache
         result.isWithheld = isWithheld
         result.needsValidation = noCache || isOutdated || isWithheld

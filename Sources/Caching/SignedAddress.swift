@@ -61,6 +61,15 @@ struct QueryParameters {
 
     func contains(where isWanted: (ArraySlice<UInt8>) -> Bool) -> Bool { parameters.contains { isWanted($0.name) } }
 
+    func contains(where isWanted: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Bool) -> Bool {
+        parameters.contains { isWanted($0.name, $0.value) }
+    }
+
+    /// The names of such parameters.
+    func filter(_ isWanted: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Bool) -> [String] {
+        parameters.filter { isWanted($0.name, $0.value) }.map { String(decoding: $0.name, as: UTF8.self) }
+    }
+
     /// The value of the only parameter with this name, with its percent-encoding decoded. Nil if it is empty, too.
     func value(_ name: String) -> [UInt8]? {
         let found = parameters.filter { $0.name.elementsEqual(name.utf8) }

@@ -10,6 +10,7 @@ struct NumberTests {
         "Sources/Forwarding/LocalAnswer.swift": "Max-Forwards is compared with zero",
         "Sources/Forwarding/OutgoingRequest.swift": "Max-Forwards is reduced by one where it is not zero",
         "Sources/Caching/SignedAddress.swift": "sums of WallTime and Seconds saturate",
+        "Sources/Caching/SignedLocation.swift": "times of our days alone count",
         "Sources/Cookies/CookieFile.swift": "a WallTime saturates",
         "Sources/Rules/AddressRange.swift": "has a function of that name with a bound",
         "Sources/Fleet/UsePart.swift": "generations have a bound, and sums of bytes saturate",

@@ -7,10 +7,13 @@ package import Message
 package struct AcceptedCodings: Sendable, Equatable {
     /// Ten bits for each coding: its weight in thousandths.
     private var weights: UInt64 = 0
+    /// The request does not have the field.
+    private(set) var namesNone = false
 
     package init(_ request: FieldSection, bytes: borrowing Span<UInt8>) {
         guard let value = request.joined(.acceptEncoding, bytes) else {
             set(.identity, 1000)
+            namesNone = true
             return
         }
         var listed = 0
@@ -27,6 +30,9 @@ package struct AcceptedCodings: Sendable, Equatable {
             set(coding, anyOther ?? (coding == .identity ? 1 : 0))
         }
     }
+
+    /// What is accepted, however it is said.
+    package static func == (a: AcceptedCodings, b: AcceptedCodings) -> Bool { a.weights == b.weights }
 
     func write(to form: inout StoredFormWriter) { form.write(weights) }
 

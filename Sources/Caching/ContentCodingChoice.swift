@@ -31,6 +31,9 @@ package func chooseCoding(
     guard request.method == .get || request.method == .head, !request.directives.noTransform else { return .asStored }
     let (gzip, identity) = (accepted.weight(of: .gzip), accepted.weight(of: .identity))
     if stored.isInflatable {
+        // A client that names no coding takes what there is (RFC 9110 §12.5.3). Those who read texts mean that they cannot decode; of a file, the
+        // digest is that of its bytes as they were sent.
+        if !stored.isText, accepted.namesNone { return .asStored }
         let wantsInflated = request.hasRange ? gzip == 0 && identity > 0 : identity > gzip
         return wantsInflated ? .inflated : .asStored
     }

@@ -34,6 +34,8 @@ package struct CodingTerms: Sendable, Equatable {
     package let coding: StoredCoding
     /// The content is gzip, and clients that do not accept gzip get it decompressed.
     package private(set) var isInflatable: Bool
+    /// The content is text once it is decoded.
+    let isText: Bool
     /// The head says gzip, but decompressing failed. Only clients that accept gzip get the response, as it is.
     package private(set) var isUndecodable = false
     /// The content has no coding. The rules know whether its type is worth compressing.
@@ -48,9 +50,10 @@ package struct CodingTerms: Sendable, Equatable {
         let mayChange =
             isWhole && !stored.directives.noTransform && stored.status != 204
             && stored.status != 304
+        isText = Caching.isText(fields)
         isInflatable =
-            mayChange && coding == .single(.gzip)
-            && (stored.vary.nominatesAcceptEncoding || (isText(fields) && !namesGzipFile(uri)))
+            mayChange && coding == .single(.gzip) && !namesCompressedFile(uri)
+            && (stored.vary.nominatesAcceptEncoding || isText)
         isCompressible = mayChange && coding == .identity
     }
 

@@ -18,12 +18,16 @@ private let compressibleTypes: Set<String> = [
     "font/otf", "font/ttf", "image/bmp", "image/vnd.microsoft.icon", "image/x-icon",
 ]
 
-/// Whether the path names a file that is itself gzip. Servers with `AddEncoding x-gzip .gz` send such files with `Content-Encoding: gzip`
+/// Whether the path names a file that is itself compressed. Servers with `AddEncoding x-gzip .gz` send such files with `Content-Encoding: gzip`
 /// to everybody, and clients that do not know codings store them as they arrive. If Larder decompressed them, such clients would get a
 /// file that they did not request, and no checksum would match.
-func namesGzipFile(_ uri: some Collection<UInt8>) -> Bool {
+func namesCompressedFile(_ uri: some Collection<UInt8>) -> Bool {
     let path = uri.prefix { $0 != 0x3F && $0 != 0x23 }
     guard let dot = Array(path.suffix(8)).lastIndex(of: 0x2E) else { return false }
     let suffix = path.suffix(8).dropFirst(dot + 1).map(asciiLowercased)
-    return ["gz", "gzip", "tgz", "taz", "svgz"].contains { suffix.elementsEqual($0.utf8) }
+    return compressedFileSuffixes.contains { suffix.elementsEqual($0.utf8) }
 }
+
+private let compressedFileSuffixes = [
+    "gz", "gzip", "tgz", "taz", "svgz", "xz", "txz", "lzma", "zst", "tzst", "br", "bz2", "tbz2", "lz4",
+]

@@ -80,11 +80,13 @@ struct CodingVariantTests {
         var vary = "Accept-Encoding"
         var first: [String] = ["Accept-Encoding: gzip, deflate, br"]
         var second: [String] = []
+        var type: String?
         let serves: Bool
     }
     static let rows = [
         Row(rule: "gzip for who accepts no gzip: inflated", second: ["Accept-Encoding: identity"], serves: true),
-        Row(rule: "gzip for who says nothing: inflated", serves: true),
+        Row(rule: "gzip of a text for who says nothing: inflated", type: "text/html", serves: true),
+        Row(rule: "gzip of a file for who says nothing: what the origin sends to such", serves: false),
         Row(rule: "gzip for who accepts another: inflated", second: ["Accept-Encoding: deflate"], serves: true),
         Row(rule: "gzip for another list", second: ["Accept-Encoding: gzip"], serves: true),
         Row(rule: "gzip for who likes br better", second: ["Accept-Encoding: br, gzip;q=0.5"], serves: false),
@@ -97,7 +99,7 @@ struct CodingVariantTests {
             first: ["Accept-Encoding: gzip", "Accept: a"], second: ["Accept: b"], serves: false),
         Row(
             rule: "the other field is the same", vary: "Accept, Accept-Encoding",
-            first: ["Accept-Encoding: gzip", "Accept: a"], second: ["Accept: a"], serves: true),
+            first: ["Accept-Encoding: gzip", "Accept: a"], second: ["Accept: a"], type: "text/css", serves: true),
         Row(rule: "br for who accepts it", coding: "br", second: ["Accept-Encoding: br, gzip"], serves: true),
         Row(rule: "br for who does not", coding: "br", second: ["Accept-Encoding: gzip"], serves: false),
         Row(rule: "br for who says nothing", coding: "br", serves: false),
@@ -114,7 +116,8 @@ struct CodingVariantTests {
     ]
 
     @Test(arguments: rows) func `a variant serves the clients that its coding suits`(_ row: Row) throws {
-        let response = fields((row.coding.map { ["Content-Encoding: \($0)"] } ?? []) + ["Vary: \(row.vary)"])
+        let type = row.type.map { ["Content-Type: \($0)"] } ?? []
+        let response = fields((row.coding.map { ["Content-Encoding: \($0)"] } ?? []) + type + ["Vary: \(row.vary)"])
         let variant = try #require(CodingVariant(Vary(response), request: fields(row.first)), "\(row.rule)")
         let terms = CodingTerms(stored(lines(response)), fields: response, uri: "http://a/".utf8)
         let request = fields(row.second)

@@ -73,10 +73,8 @@ struct CodingTermsTests {
         ("a name in the query", 200, [gzip, html], "http://a/x?y.gz", .inflatable),
         ("a name that only begins so", 200, [gzip, html], "http://a/x.gz.html", .inflatable),
         ("a directory", 200, [gzip, html], "http://a/x.gz/", .inflatable),
-        (
-            "a name that says gzip, but negotiated", 200, [gzip, html, "Vary: Accept-Encoding"], "http://a/x.gz",
-            .inflatable
-        ),
+        ("a name that says gzip, negotiated", 200, [gzip, html, "Vary: Accept-Encoding"], "http://a/x.gz", .none),
+        ("or that it is packed", 200, [gzip, html, "Vary: Accept-Encoding"], "http://a/x.tar.zst", .none),
         ("an error page", 404, [gzip, html], "http://a/", .inflatable),
         ("a part", 206, [gzip, html, "Content-Range: bytes 0-1/9"], "http://a/", .none),
         ("no content", 204, [html], "http://a/", .none),
@@ -130,6 +128,7 @@ struct ContentCodingChoiceTests {
     static let html = "Content-Type: text/html"
     static let gzip = ["Content-Encoding: gzip", html]
     static let tar = ["Content-Encoding: gzip", "Content-Type: application/x-tar"]
+    static let negotiated = tar + ["Vary: Accept-Encoding"]
     static let brotli = ["Content-Encoding: br", html]
 
     static let rows = [
@@ -150,6 +149,8 @@ struct ContentCodingChoiceTests {
         Row(rule: "empty", length: 0, expect: .inflated),
         Row(rule: "the request says no-transform", request: ["Cache-Control: no-transform"], expect: .asStored),
         Row(rule: "a file that is gzip", stored: tar, expect: .asStored),
+        Row(rule: "a negotiated file for who says nothing", stored: negotiated, expect: .asStored),
+        Row(rule: "a negotiated file for who does not accept it", stored: negotiated, accept: "br", expect: .inflated),
         Row(rule: "a range for who accepts gzip", accept: "gzip", request: ["Range: bytes=0-1"], expect: .asStored),
         Row(
             rule: "a range for who accepts gzip, if need be", accept: "identity, gzip;q=0.1",

@@ -3,6 +3,7 @@ internal import Synchronization
 /// Partial bodies: bodies of known length with holes in them (RFC 9110 §14, RFC 9111 §3.3).
 ///
 ///     makeSparseBody ──▶ partial ──the last hole is filled──▶ complete        growing ──makePartial──▶ partial
+///                           └──what had to be whole was not (`Fill.isIndivisible`)──▶ failed
 ///
 /// Whoever needs a byte that is not there claims the hole around it and fills it. Others who need it wait.
 extension Body {
@@ -42,7 +43,7 @@ extension Body {
     private func look(at offset: Int, limit: Int) -> Look {
         let end = published.load(ordering: .relaxed)
         if offset < end { return .decided(.available(end: end)) }
-        guard offset < limit else { return .decided(.unavailable) }
+        guard offset < limit, state != .failed else { return .decided(.unavailable) }
         guard let blocks else { return .decided(state == .growing ? .awaited : .unavailable) }
         switch blocks.spot(at: offset) {
         case .published(let end): return .decided(.available(end: end))
@@ -140,6 +141,16 @@ extension Body {
         guard let whole else { return }
         held.subtract(whole.footprint, ordering: .relaxed)
         shelves.release(whole.footprint)
+    }
+
+    /// The bytes that the fill at `position` lacks must not come from elsewhere: nobody gets the whole.
+    func failPartial(at position: Int) {
+        let due = locked {
+            blocks?.cut(at: position, to: position)
+            phase.store(State.failed.rawValue, ordering: .sequentiallyConsistent)
+            return takeDue()
+        }
+        for wake in due { wake() }
     }
 
     /// The fill at `position` fetches no further than `end`: the rest of its hole is free again.

@@ -14,6 +14,9 @@
     /// Bytes of pages that were taken beyond the budget.
     private var overdrawn = 0
     private var hasEnded = false
+    /// The bytes are right together or not at all, because a digest says so. If the fill ends early, the body fails: what is missing must not be
+    /// fetched by itself.
+    package var isIndivisible = false
     /// Blocks that end at or before this offset were discarded.
     private var discardedEnd: Int
 
@@ -89,7 +92,9 @@
     package func abandon() {
         guard !hasEnded else { return }
         hasEnded = true
-        if position < range.upperBound { body.cutClaim(at: position, to: position) }
+        if position < range.upperBound {
+            isIndivisible ? body.failPartial(at: position) : body.cutClaim(at: position, to: position)
+        }
         body.reweigh()
     }
 

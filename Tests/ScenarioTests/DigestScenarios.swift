@@ -70,6 +70,39 @@ struct DigestScenarios {
         }
     }
 
+    /// The answer has a strong tag, so that what is missing could be asked for.
+    @Test(arguments: [100_000, 3 << 20], [true, false])
+    func `nobody who waits for a wrong body gets the whole of it, nor what is missing by itself`(
+        _ length: Int, isWrong: Bool
+    ) throws {
+        try scenario(cache: "{ disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }, \(Self.rule) }") { s in
+            let body = String(repeating: "x", count: length)
+            let path = Self.path(of: isWrong ? body + "?" : body)
+            let (begun, end) = (Gate("begun"), Gate("end"))
+            s.origin.expects("GET \(path)", "!Range").sends(
+                "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: \(length)\r\n\r\n\(body.prefix(length / 2))"
+            ).opens(begun).waits(for: end).sends(String(body.dropFirst(length / 2)))
+            let clients = try (0..<4).map { _ in try s.client() }
+            try clients[0].ask("GET", path)
+            try begun.wait()
+            // Its head says that the response is being stored.
+            let first = SeenMessage(head: try clients[0].head())
+            // One that joins, one that wants the end, and one that wants all of it as a range.
+            try clients[1].ask("GET", path)
+            if !isWrong { try clients[2].ask("GET", path, ["Range: bytes=-10"]) }
+            try clients[3].ask("GET", path, ["Range: bytes=0-"])
+            try s.expect(.requests, isWrong ? 3 : 4)
+            end.open()
+            for (number, client) in clients.enumerated() where !isWrong || number != 2 {
+                var message = number == 0 ? first : SeenMessage(head: try client.head())
+                try client.reader.body(of: &message, untilClose: true, hasBody: true)
+                let wanted = number == 2 ? 10 : length
+                #expect(
+                    (message.status < 300 && message.body.count == wanted) == !isWrong, "\(number): \(message.status)")
+            }
+        }
+    }
+
     @Test func `a cache on the way has a forged copy: the client gets the right body, from behind it`() throws {
         try scenario(cache: Self.rule) { s in
             let path = Self.path(of: "right")

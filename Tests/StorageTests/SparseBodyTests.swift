@@ -42,6 +42,23 @@ struct SparseBodyTests {
         Row("to the end", [299_999..<300_000], [299_999..<300_000]),
     ]
 
+    @Test func `what an indivisible fill lacks at its end is not fetched by itself`() throws {
+        for ends in [{ (fill: Fill) in fill.abandon() }, { (fill: Fill) in _ = fill.finish() }] {
+            let body = try #require(tier.makeSparseBody(length: 100))
+            let fill = try body.hole(at: 0)
+            fill.isIndivisible = true
+            #expect(fill.append(pattern(0..<90)) == .appended)
+            #expect(body.find(at: 90) == .awaited)
+            ends(fill)
+            #expect(body.state == .failed && body.find(at: 90) == .unavailable && body.find(at: 10) == .available(90))
+        }
+        let body = try #require(tier.makeSparseBody(length: 100))
+        let fill = try body.hole(at: 0)
+        fill.isIndivisible = true
+        #expect(fill.append(pattern(0..<100)) == .appended)
+        #expect(fill.finish() && body.state == .complete)
+    }
+
     @Test(arguments: rows) func `ranges are combined to the byte`(_ row: Row) throws {
         let body = try body()
         for range in row.filled { #expect(body.fill(range)) }

@@ -26,6 +26,11 @@ extension Exchange {
             serve(record, as: service == .hit || service == .stale ? kind(of: delivery, service) : service)
         case .awaited: serve(record, as: .collapsed)
         case .missing(let fill):
+            guard mayFillHoles(of: record) else {
+                fill.abandon()
+                request.tier.remove(record)
+                return feed(.partNotKept)
+            }
             guard case .fillHole = machine.on(.holeFound) else {
                 fill.abandon()
                 return refuse(.onlyIfCached)
@@ -33,6 +38,11 @@ extension Exchange {
             retrieve(fill, of: record)
         case .unavailable: feed(.partNotKept)
         }
+    }
+
+    /// Whether missing bytes may be fetched by themselves. Not where a digest proves the body: it says nothing about a part.
+    private func mayFillHoles(of record: StoredResponse) -> Bool {
+        !request.handling(of: record, by: snapshot).provesBodies
     }
 
     /// How the response is served: as `service` says if no byte is missing; as collapsed if others are fetching the first missing
@@ -72,7 +82,7 @@ extension Exchange {
         case .available: return .progressed
         case .awaited: return .awaited
         case .missing(let fill):
-            guard request.mayForward, case .fillHole = machine.on(.holeFound) else {
+            guard request.mayForward, mayFillHoles(of: record), case .fillHole = machine.on(.holeFound) else {
                 fill.abandon()
                 return .broken
             }
@@ -86,7 +96,7 @@ extension Exchange {
     /// bytes could not be fetched: without a strong validator the origin cannot tell that it still has the same representation.
     func rescue(_ delivery: Delivery) -> StoredResponse? {
         guard let record = delivery.record, delivery.body === record.body, record.cached.strongValidator != nil,
-            request.mayForward
+            request.mayForward, mayFillHoles(of: record)
         else { return nil }
         let rescued = request.tier.rescue(record) { current, body in
             guard let current = current as? StoredResponse else {

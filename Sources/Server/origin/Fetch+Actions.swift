@@ -137,6 +137,7 @@ extension Fetch {
         let head = RelayedHead(
             status: response.status, length: arrived.length, to: request.method,
             minorVersion: request.head.minorVersion, reason: reason, detail: passing.notStored)
+        provePassed(response)
         var body: Body?
         var trailers: TransientTrailers?
         let whole = unsafe contentWithHead(arrived, incoming.body.missing)
@@ -160,7 +161,7 @@ extension Fetch {
     /// - Parameter missing: how long it is.
     private func contentWithHead(_ arrived: Arrived, _ missing: UInt64?) -> UnsafeRawBufferPointer {
         guard let missing, missing <= ClientConnection.copiedBodyMax,
-            unsafe missing <= arrived.rest.count, substitution == nil, snapshot.limitPlan.isEmpty
+            unsafe missing <= arrived.rest.count, substitution == nil, proof == nil, snapshot.limitPlan.isEmpty
         else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
         return unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<Int(missing)])
     }

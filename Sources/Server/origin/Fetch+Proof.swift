@@ -27,6 +27,16 @@ extension Fetch {
         return true
     }
 
+    /// Prepares the proof of a body that is passed on, where it is the whole of what the digest is about: it may be asked for as a range, or not be
+    /// stored.
+    func provePassed(_ response: ReceivedResponse) {
+        let handling = request.handling(of: response.fields, by: snapshot)
+        guard proof == nil, request.method == .get, handling.provesBodies, response.isWhole else { return }
+        let expected = expectedDigests(snapshot.particulars(of: handling), handling, response.fields)
+        guard expected.count == 1, let one = expected.first else { return }
+        proof = BodyProof(one, isCoded: response.fields.contains(.contentEncoding))
+    }
+
     /// The digest that the body must have, from the redirect that led here or from the rule. Empty if neither tells. There are several if the path
     /// can be read in several ways.
     func expectedDigests(
@@ -80,6 +90,16 @@ extension Fetch {
         guard let proof, !proof.isRight else { return }
         _ = request.zone.invalidate(request.key, request.keyBytes)
         worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
+    }
+}
+
+extension ReceivedResponse {
+    /// The content is all of a representation.
+    fileprivate var isWhole: Bool {
+        guard status == 206 else { return status == 200 }
+        let values = fields.all(.contentRange)
+        guard values.count == 1, let range = ContentRange(parsing: values[0]) else { return false }
+        return range.range?.lowerBound == 0 && range.range?.upperBound == range.completeLength
     }
 }
 

@@ -115,6 +115,7 @@ extension Fetch {
             request.tier.remove(record)
             return nil
         }
+        fill.isIndivisible = proof != nil
         sink = .fill(fill, of: record)
         return record
     }

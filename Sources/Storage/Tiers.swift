@@ -240,11 +240,11 @@ extension Tiers {
 
     /// Makes a stored response with a large, empty body. Each block goes to the back store when it is complete.
     /// - Parameters:
-    ///   - length: the length of the body, more than `wholeBytesMax`.
+    ///   - length: the length of the body, more than zero.
     ///   - make: makes the response from the body.
     /// - Returns: nil if the back store does not accept the response.
     package func makeLargeRecord(length: Int, _ make: (Body) -> StoredRecord) -> StoredRecord? {
-        guard let backStore, length > Self.wholeBytesMax,
+        guard let backStore, length > 0,
             let body = memory.makeSparseBody(length: length, heldMax: length)
         else { return nil }
         let record = make(body)

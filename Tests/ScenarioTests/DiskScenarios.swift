@@ -33,6 +33,25 @@ struct DiskScenarios {
         }
     }
 
+    /// Memory takes responses up to an eighth of its size.
+    @Test(arguments: [130_000, 131_073, 300_000, 700_000, 1 << 20], [true, false])
+    func `a small memory keeps no response from the disk`(_ length: Int, hasLength: Bool) throws {
+        try scenario(cache: "memory: 1MiB\n\(disk)") { s in
+            let body = content(length)
+            if hasLength {
+                s.origin.expects("GET /a").replies(200, cacheable, body)
+            } else {
+                let head = "HTTP/1.1 200 OK\r\n\(cacheable.joined(separator: "\r\n"))\r\n\r\n"
+                s.origin.expects("GET /a").sends(Array(head.utf8) + body).closes()
+            }
+            #expect(try s.client().get("/a").body == body)
+            #expect(try s.client().get("/a").body == body)
+            try s.restart()
+            let answer = try s.client().get("/a")
+            #expect(answer.body == body && answer.cacheStatus.hasPrefix("larder; hit; ttl="))
+        }
+    }
+
     @Test(arguments: lengths) func `a response that memory evicted is a hit on the disk`(_ length: Int) throws {
         try scenario(cache: disk) { s in
             let body = content(length)

@@ -125,7 +125,9 @@ extension Fetch {
     private func largeRecord(
         _ length: Int, _ handling: CacheHandling, _ cached: CachedResponse, _ fields: Fields, _ via: StaticString? = nil
     ) -> StoredResponse? {
-        guard length > Tiers.wholeBytesMax, isForDisk(handling) else { return nil }
+        // What memory cannot take goes there too, however short.
+        let heldMax = min(Tiers.wholeBytesMax, request.zone.memoryObjectSizeMax ?? .max)
+        guard length > heldMax, isForDisk(handling) else { return nil }
         let record = request.tier.makeLargeRecord(length: length) { body in
             StoredResponse(
                 request: request, cached: cached, fields: fields, via: via, body: body, contentLength: length,

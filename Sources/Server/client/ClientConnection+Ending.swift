@@ -145,8 +145,7 @@ extension ClientConnection {
         // The tunnel registers events of its own for the socket, so those of this connection go first.
         readEvent.clear()
         writeEvent.clear()
-        let unread = inbound
-        inbound = []
+        let unread = takeUnread()
         guard let given = unsafe transport.take() else { preconditionFailure("an answer has its connection") }
         phase = .tunnelling
         release(.becameTunnel)

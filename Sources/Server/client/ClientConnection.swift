@@ -27,7 +27,7 @@ import Transaction
 ///
 /// Thousands of connections may be idle: what few of them have is in objects of its own, and small properties stand together, which saves
 /// the gaps between them.
-final class ClientConnection: TimedObject {
+@safe final class ClientConnection: TimedObject {
     enum Phase {
         /// No request is under way. At most a part of a head has been received.
         case idle
@@ -90,8 +90,11 @@ final class ClientConnection: TimedObject {
     private var awaitsTurn = false
     /// The client has sent its last byte (FIN). It may still be waiting for answers.
     private(set) var hasInputEnded = false
-    /// More requests follow in the bytes that `process` is looking at.
-    var hasMoreInTurn = false
+    /// What `process` has not used yet of the bytes that it was given: what follows the present head. Whoever takes bytes from here leaves the rest, so that
+    /// each byte has one owner: `process` returns what is left to its caller, and a tunnel takes it along (`takeUnread`).
+    ///
+    /// It lies in the buffer of the caller of `process`, and is empty outside of that call.
+    @exclusivity(unchecked) private var inHand = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
     /// The place of this connection among those that `limits.clients_max` bounds.
@@ -173,10 +176,10 @@ final class ClientConnection: TimedObject {
         switch phase {
         case .idle:
             if inbound.isEmpty {
-                let consumed = unsafe process(bytes)
+                let rest = unsafe process(bytes)
                 // Most requests are hits: no byte is left over, and no exchange takes a body.
-                if consumed == bytes.count, exchange == nil { return }
-                if consumed < bytes.count { unsafe keep(UnsafeRawBufferPointer(rebasing: bytes[consumed...])) }
+                if unsafe rest.isEmpty, exchange == nil { return }
+                if unsafe !rest.isEmpty { unsafe keep(rest) }
             } else {
                 unsafe inbound.append(contentsOf: bytes)
                 processInbound()
@@ -233,6 +236,7 @@ final class ClientConnection: TimedObject {
     /// Keeps bytes that cannot be parsed now: gives those of a body to the body, and the rest to `inbound`.
     func keep(_ bytes: UnsafeRawBufferPointer) {
         guard phase != .closed && phase != .lingering else { return }
+        precondition(phase != .tunnelling, "what a tunnel has not read stays in its socket")
         let ofBody = unsafe appendToBody(bytes)
         unsafe inbound.append(contentsOf: bytes[ofBody...])
         // The time limit for a head starts with its first byte, however slowly the rest arrives.
@@ -250,7 +254,16 @@ final class ClientConnection: TimedObject {
     }
 
     /// Whether the client has sent bytes beyond the present request.
-    var hasUnreadBytes: Bool { hasMoreInTurn || !inbound.isEmpty }
+    var hasUnreadBytes: Bool { unsafe !inHand.isEmpty || !inbound.isEmpty }
+
+    /// Takes all bytes behind the present request out of this connection.
+    func takeUnread() -> [UInt8] {
+        // Bytes in hand were received first.
+        let unread = unsafe inHand + inbound
+        unsafe inHand = UnsafeRawBufferPointer(start: nil, count: 0)
+        inbound = []
+        return unread
+    }
 
     /// How many bytes `inbound` may hold before reading pauses: at least a whole head.
     var inboundBytesMax: Int {
@@ -280,35 +293,38 @@ final class ClientConnection: TimedObject {
         // Taken out while they are parsed: an answer may cause more to be received, which is kept in `inbound` meanwhile.
         let bytes = inbound
         inbound = []
-        let consumed = unsafe bytes.withUnsafeBytes { unsafe process($0) }
-        precondition(consumed <= bytes.count, "requests use no more bytes than were received")
-        guard consumed < bytes.count, phase != .closed, phase != .lingering else { return }
-        // A new head has begun behind a complete request: its own time limit starts.
-        if consumed > 0, phase == .idle {
-            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        unsafe bytes.withUnsafeBytes { bytes in
+            let rest = unsafe process(bytes)
+            guard unsafe !rest.isEmpty, phase != .closed, phase != .lingering else { return }
+            // A new head has begun behind a complete request: its own time limit starts.
+            if rest.count < bytes.count, phase == .idle {
+                worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+            }
+            let ofBody = unsafe appendToBody(rest)
+            // Answering may have read more, which belongs behind the bytes that are kept here.
+            inbound = unsafe rest[ofBody...] + inbound
         }
-        let ofBody = unsafe bytes.withUnsafeBytes {
-            unsafe appendToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
-        }
-        // Answering may have read more, which belongs behind the bytes that are kept here.
-        inbound = bytes[(consumed + ofBody)...] + inbound
     }
 
     /// Parses and answers the requests in `bytes`, until one of them has to wait or the turn is over.
     ///
-    /// - Returns: how many bytes were used. A head that violates HTTP uses all: nothing behind it can be interpreted.
-    func process(_ bytes: UnsafeRawBufferPointer) -> Int {
+    /// - Returns: the bytes that nobody has used. None behind a head that violates HTTP, because nothing there can be interpreted, and none if the
+    ///   connection has become a tunnel, which owns them then.
+    func process(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         isProcessing = true
-        defer { isProcessing = false }
-        var consumed = 0
+        unsafe inHand = bytes
+        defer {
+            isProcessing = false
+            unsafe inHand = UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         var requests = 0
-        while phase == .idle && consumed < bytes.count {
+        while unsafe phase == .idle && !inHand.isEmpty {
             guard unsafe requests < worker.scratch.pointee.limits.requestsPerTurnMax else {
                 awaitsTurn = true
                 worker.loop.afterTurn { [self] in continueReading() }
                 break
             }
-            let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[consumed...])
+            let rest = unsafe inHand.bindMemory(to: UInt8.self)
             var progress = progress
             do throws(FramingError) {
                 // The first request of a connection may be its only one: nothing is remembered of it.
@@ -324,15 +340,14 @@ final class ClientConnection: TimedObject {
                 guard isComplete else { break }
             } catch {
                 if unsafe error != .badTarget || !takeEncoded(rest) { refuse(violation: error) }
-                return bytes.count
+                return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
             }
             let headBytes = unsafe worker.scratch.pointee.requestHead.byteCount
-            consumed += headBytes
+            unsafe inHand = UnsafeRawBufferPointer(rebasing: inHand[headBytes...])
             requests += 1
-            hasMoreInTurn = consumed < bytes.count
             unsafe answer(UnsafeBufferPointer(rebasing: rest[..<headBytes]))
         }
-        return consumed
+        return unsafe inHand
     }
 
     /// Keeps a head whose target has bytes beyond ASCII, with these encoded, and all that follows it. They are parsed in the next turn, so that

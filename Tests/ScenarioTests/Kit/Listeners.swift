@@ -1,6 +1,7 @@
 import Foundation
 import Rules
 import Settings
+import TLS
 
 /// Issues certificates for clients. Unlike the authority of opened tunnels, it may.
 let clientAuthority = Result { try MadeCertificate(for: "DNS:authority.test") }
@@ -20,6 +21,17 @@ extension Scenario.Files {
         tls.clientAuthorityFile = try write("clients.pem", try clientAuthority.get().certificate)
         tls.clientCertificate = demand
         return tls
+    }
+}
+
+extension Scenario {
+    /// A client that speaks TLS with the proxy, whose listener shows this certificate.
+    func securedClient(trusting made: MadeCertificate) throws -> ScriptedClient {
+        let client = try client()
+        let files = Files(directory: directory, origin: origin)
+        let path = try files.write("listener-trust.pem", made.certificate)
+        try client.wire.secure(try TLSClientContext(authorities: .file(path)), name: "127.0.0.1")
+        return client
     }
 }
 

@@ -101,6 +101,139 @@ struct ServerNameScenarios {
         }
     }
 
+    // MARK: a client that is silent
+
+    /// The tunnel may carry anything, unless a rule denies the name.
+    private static func withSilence(
+        greeting: String = "", _ configure: @escaping (inout Configuration) -> Void = { _ in },
+        _ play: (Scenario, RecordingOrigin) throws -> Void
+    ) throws {
+        let origin = try RecordingOrigin(greeting: greeting, answer: "answer")
+        defer { origin.end() }
+        try scenario(
+            { configuration, _ in
+                configuration.dns.hosts = [DNSEntry(name: "*.test", values: [IPAddress(v4: 0x7F00_0001)])]
+                configuration.access.connectPorts = [1...65535]
+                configuration.limits.helloTimeout = .milliseconds(100)
+                var conditions = RuleConditions()
+                conditions.serverNames = [HostPattern("*.bad.test")!]
+                conditions.addresses = [AddressRange("127.0.0.0/8")!]
+                configuration.access.rules = [
+                    AccessRule(effect: .deny(reason: nil), conditions: conditions, number: 1),
+                    AccessRule(effect: .allow, number: 2),
+                ]
+                configure(&configuration)
+            }, { try play($0, origin) })
+    }
+
+    /// A tunnel in which the server has spoken, after the client was silent for the time limit.
+    private static func greeted(_ s: Scenario, _ origin: RecordingOrigin) throws -> ScriptedClient {
+        let client = try s.tunnel(to: "cdn.test:\(origin.port)")
+        #expect(try client.reader.line() == "220 mail.test")
+        return client
+    }
+
+    static let deniedLate: [(what: String, bytes: [UInt8], reason: CloseReason, alert: UInt8?)] = [
+        ("the denied name", HelloBytes(name: "x.bad.test").bytes, .tunnelRefused, 112),
+        ("a trailing dot", HelloBytes(name: "x.bad.test.").bytes, .malformedHello, 47),
+        ("an inner hello", HelloBytes(name: "good.test", encryptedHello: [1]).bytes, .malformedHello, 47),
+        ("no ClientHello", [0x16, 3, 1, 0, 4, 2, 0, 0, 0], .malformedHello, 50),
+        ("half a ClientHello", Array(HelloBytes(name: "x.bad.test").bytes.dropLast()), .helloTimeout, nil),
+    ]
+    @Test(arguments: deniedLate)
+    func `a client that is silent at first gets what the server says, and no denied name through`(
+        _ row: (what: String, bytes: [UInt8], reason: CloseReason, alert: UInt8?)
+    ) throws {
+        try Self.withSilence(greeting: "220 mail.test\r\n") { s, origin in
+            let client = try Self.greeted(s, origin)
+            try client.wire.write(row.bytes)
+            #expect(try client.reader.untilEnd() == (row.alert.map { [0x15, 3, 3, 0, 2, 2, $0] } ?? []), "\(row.what)")
+            try s.expect(.tunnelsClosed, 1)
+            #expect(origin.bytes.isEmpty, "\(row.what)")
+            #expect(try s.stat(.closes, row.reason.name) == 1, "\(row.what)")
+            #expect(s.count(.clientConnectionsAccepted) == s.count(.clientConnectionsClosed))
+            let lines = try s.logLines()
+            #expect(
+                lines.count == 1 && lines[0].contains("\"outcome\":\"refused\"")
+                    && lines[0].contains("\"close\":\"\(row.reason.name)\"")
+                    && lines[0].contains("\"denial\":") == (row.reason == .tunnelRefused), "\(lines)")
+        }
+    }
+
+    static let passedLate: [(what: String, bytes: [UInt8])] = [
+        ("another name", HelloBytes(name: "good.test").bytes), ("no name", HelloBytes().bytes),
+        ("SMTP", Array("EHLO client.test\r\n".utf8)), ("SSH", Array("SSH-2.0-x\r\n".utf8)),
+        ("HTTP", Array("GET / HTTP/1.1\r\n\r\n".utf8)),
+    ]
+    @Test(arguments: passedLate, [false, true])
+    func `a client that is silent at first is passed on from its first byte`(
+        _ row: (what: String, bytes: [UInt8]), byteByByte: Bool
+    ) throws {
+        try Self.withSilence(greeting: "220 mail.test\r\n", { $0.limits.helloTimeout = .milliseconds(500) }) {
+            s, origin in
+            let client = try Self.greeted(s, origin)
+            if byteByByte {
+                for byte in row.bytes { try client.wire.write([byte]) }
+            } else {
+                try client.wire.write(row.bytes)
+            }
+            #expect(try client.reader.bytes(6) == Array("answer".utf8))
+            let more = [UInt8](repeating: 7, count: 300_000)
+            try client.wire.write(more)
+            try s.eventually("all of it arrives") { origin.bytes == row.bytes + more }
+            client.wire.finishWriting()
+            #expect(try client.reader.untilEnd().isEmpty)
+            try s.expect(.tunnelsClosed, 1)
+            #expect(try s.logLines().allSatisfy { $0.contains("\"outcome\":\"tunnel\"") })
+        }
+    }
+
+    @Test func `a client that says nothing at all hears the server to its end`() throws {
+        for ends in [false, true] {
+            try Self.withSilence(greeting: "220 mail.test\r\n") { s, origin in
+                let client = try Self.greeted(s, origin)
+                if ends { client.wire.finishWriting() } else { origin.end() }
+                if !ends { client.wire.finishWriting() }
+                #expect(try client.reader.untilEnd().isEmpty)
+                try s.expect(.tunnelsClosed, 1)
+                #expect(origin.bytes.isEmpty)
+            }
+        }
+    }
+
+    /// The rule looks at an address, and the next proxy connects to one that is not known here.
+    @Test(arguments: ["x.bad.test", "good.test"])
+    func `what a silent client sends later waits for the address`(_ name: String) throws {
+        let names = try ScriptedNames(.addresses(["cdn.test": [[0x7F00_0001]]]))
+        let proxy = try RawOrigin()
+        try Self.withSilence(
+            greeting: "",
+            { configuration in
+                configuration.dns.hosts = []
+                configuration.dns.hostsFile = nil
+                configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: names.port)]
+            }
+        ) { s, _ in
+            try s.adopt(routes: s.nextProxy(port: proxy.port))
+            let client = try s.tunnel(to: "cdn.test:8080")
+            let taken = try proxy.accept(s)
+            var head = ""
+            while !head.hasSuffix("\r\n\r\n") { head += String(decoding: try taken.read(), as: UTF8.self) }
+            try taken.write(Array("HTTP/1.1 200 OK\r\n\r\n220 mail.test\r\n".utf8))
+            #expect(try client.reader.line() == "220 mail.test")
+            let hello = HelloBytes(name: name).bytes
+            try client.wire.write(hello)
+            guard name == "good.test" else {
+                #expect(try client.reader.untilEnd() == [0x15, 3, 3, 0, 2, 2, 112])
+                return try s.expect(.tunnelsClosed, 1)
+            }
+            var came: [UInt8] = []
+            while came.count < hello.count { came += try taken.read() }
+            #expect(came == hello)
+            #expect(names.asked.contains("cdn.test"))
+        }
+    }
+
     @Test func `where no such rule can matter, the origin is connected before the 200`() throws {
         try Self.withRules({ port in Self.allowing(port) + [(.allow, { $0.hosts = [HostPattern("other.test")!] })] }) {
             s, origin in

@@ -1,6 +1,7 @@
 import Access
 import EventLoop
 import Message
+import Routing
 import Rules
 
 /// What exchanges and the doorsteps of tunnels ask the access rules.
@@ -23,6 +24,28 @@ extension Worker {
             }
         }
         return last
+    }
+
+    /// Decides about a request, with the addresses of its host if the rules look at them.
+    ///
+    /// - Parameter done: is called with the verdict and the address that it is for, if any: within this call, or when a name server has answered.
+    /// - Returns: the question that a name server was asked. Nil if `done` was called.
+    func decide(
+        _ request: OwnedRequest, _ snapshot: Snapshot,
+        _ done: @escaping (Result<(verdict: Verdict, address: IPAddress?), NameFailure>) -> Void
+    ) -> ResolverTicket? {
+        let verdict = decide(request.access, address: nil, snapshot)
+        guard verdict == .needsAddress else {
+            done(.success((verdict, nil)))
+            return nil
+        }
+        if let known = HostAddresses.known(of: request.host, worker: self) {
+            done(known.map { decide(request.access, amongst: $0, snapshot) })
+            return nil
+        }
+        return HostAddresses.ask(for: request, snapshot, worker: self) { [unowned self] result in
+            done(result.map { decide(request.access, amongst: $0, snapshot) })
+        }
     }
 
     /// Counts a request that report-only rules match, and notes their numbers for the access log. Asked only where there are such rules (`hasReports`).

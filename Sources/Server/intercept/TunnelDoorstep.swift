@@ -18,7 +18,8 @@ import Transaction
 ///                 └─▶ [dialling] ─▶ a TunnelRelay
 /// ```
 ///
-/// It carries out the steps that a `TunnelTarget` decides. If the tunnel is not to be opened, the origin is connected from the beginning, as the client
+/// It carries out the steps that a `TunnelTarget` decides. A client that is silent where the access rules look at the server name may be waiting for a server that
+/// speaks first: its tunnel is opened, and a `TunnelGate` judges what it sends later. If the tunnel is not to be opened, the origin is connected from the beginning, as the client
 /// gets no 200 otherwise; the first byte goes there with the step `tunnel`. The handshake counts as accepted only when the client has sent a byte of a
 /// request: in TLS 1.3 a client refuses the certificate after Larder's side is done.
 ///
@@ -45,6 +46,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     private(set) var target: TunnelTarget
     /// The access rules have not decided: they look at the server name.
     private var awaitsVerdict = false
+    /// The tunnel is opened although the client has sent nothing: the rules are asked once more when it does (`TunnelGate`).
+    private var isUnheard = false
     let request: OwnedRequest
     private(set) var id = ConnectionID(slot: .max, generation: 0)
     private let place: Occupancy.Place
@@ -278,31 +281,23 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     /// Asks the access rules, which know the server name now.
     private func decide() {
-        let verdict = worker.decide(request.access, address: nil, snapshot)
-        guard verdict == .needsAddress else { return settle(verdict, address: nil) }
+        let ticket = worker.decide(request, snapshot) { [weak self] in self?.decided($0) }
+        guard let ticket else { return }
         readEvent.remove()
         worker.loop.timers.cancel(self)
-        switch HostAddresses.known(of: request.host, worker: worker) {
-        case .success(let addresses): return settle(amongst: addresses)
-        case .failure(let failure): return refuse(Refusal(failure))
-        case nil: break
-        }
-        let ticket = HostAddresses.ask(for: request, snapshot, worker: worker) { [weak self] result in
-            guard let self, case .resolving = stage else { return }
-            switch result {
-            case .success(let addresses): settle(amongst: addresses)
-            case .failure(let failure): refuse(Refusal(failure))
-            }
-        }
         stage = .resolving(ticket)
     }
 
-    private func settle(amongst addresses: [SocketAddress]) {
-        // What follows may wait for the client again.
-        stage = .listening(needs: 1)
-        worker.loop.timers.schedule(self, after: snapshot.limits.helloTimeout)
-        let judged = worker.decide(request.access, amongst: addresses, snapshot)
-        settle(judged.verdict, address: judged.address)
+    private func decided(_ result: Result<(verdict: Verdict, address: IPAddress?), NameFailure>) {
+        if case .resolving = stage {
+            // What follows may wait for the client again.
+            stage = .listening(needs: 1)
+            worker.loop.timers.schedule(self, after: snapshot.limits.helloTimeout)
+        }
+        switch result {
+        case .success(let judged): settle(judged.verdict, address: judged.address)
+        case .failure(let failure): refuse(Refusal(failure))
+        }
     }
 
     /// Goes on by the verdict, with what the client has sent by then.
@@ -326,7 +321,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         }
         guard received.isEmpty else { return perform(target.step(after: FirstBytes(received.span))) }
         let isOpen = target.use == .pass && target.terms == .anything
-        perform(isOpen ? .tunnel : target.stepAtTimeLimit(received: 0))
+        let step = isOpen ? .tunnel : target.stepAtTimeLimit(received: 0)
+        // The name that the client sends, if it sends one, may be one that a rule denies.
+        if step == .tunnel { isUnheard = true }
+        perform(step)
     }
 
     private func deny(_ denial: Denial) {
@@ -422,12 +420,17 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
     }
 
     func opened(_ origin: consuming Transport, at address: SocketAddress, early: [UInt8]) {
+        var gate: TunnelGate?
+        if case .dialling(let dialler) = stage, isUnheard {
+            gate = TunnelGate(
+                to: target.host, request, snapshot, worker, connectedTo: dialler.isDirect ? IPAddress(address) : nil)
+        }
         self.origin = consume origin
         self.early = early
-        relay()
+        relay(gate)
     }
 
-    private func relay() {
+    private func relay(_ gate: TunnelGate? = nil) {
         worker.counters.add(.tunnels)
         account.outcome = .tunnel
         // The relay waits with the same event, which saves two system calls.
@@ -441,7 +444,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         TunnelOpener.relay(
             SurrenderedConnection(client, unread: received), account, worker: worker, origin: origin, greeting: [],
             early: early, place: tunnelPlace, limits: limits, connection: place.connectionLimits, request: request,
-            clientEvent: waiting)
+            clientEvent: waiting, gate: gate)
     }
 
     /// Closes the connections, because Larder stops or for what the client did.

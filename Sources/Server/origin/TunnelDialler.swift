@@ -28,6 +28,9 @@ final class TunnelDialler: LinkOpenerOwner {
         terms = snapshot.origins.terms(for: request.access)
     }
 
+    /// Whether the connection that was opened leads to the host itself, and not to a next proxy.
+    var isDirect: Bool { plan.current == .direct }
+
     /// Starts. If all routes fail at once, returns the reason and does not call the owner.
     func begin() -> OpeningFailure? {
         switch worker.way(for: request, snapshot) {

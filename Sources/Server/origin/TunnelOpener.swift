@@ -26,11 +26,13 @@ enum TunnelOpener {
 
     /// Starts a relay between the two connections. `account` is that of the request, which is logged when the relay ends.
     ///
-    /// - Parameter clientEvent: the event that waited for the client's bytes until now, if any.
+    /// - Parameters:
+    ///   - clientEvent: the event that waited for the client's bytes until now, if any.
+    ///   - gate: judges what the client sends first. Nil: all is passed on.
     static func relay(
         _ client: consuming SurrenderedConnection, _ account: Account, worker: Worker, origin: consuming Transport,
         greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, limits: HeldLimits?, connection: ConnectionLimits?,
-        request: OwnedRequest, clientEvent: consuming IOEvent = IOEvent()
+        request: OwnedRequest, clientEvent: consuming IOEvent = IOEvent(), gate: TunnelGate? = nil
     ) {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
         let brake = worker.brake(forTunnelOf: request, limits)
@@ -59,6 +61,7 @@ enum TunnelOpener {
                 account.isBroken = true
                 account.tunnelBreak = breaking
             }
+            gate?.conclude(&account)
             if entry.hasLostProof {
                 account.isBroken = true
                 account.closeReason = .identityEnded
@@ -67,12 +70,13 @@ enum TunnelOpener {
             worker.stopIfDrained()
         }
         let relay: any Relay
-        if client.transport.isSecured || origin.isSecured {
+        // Bytes that are judged must be read.
+        if client.transport.isSecured || origin.isSecured || gate != nil {
             clientEvent.clear()
             relay = TransportRelay(
                 worker: worker, client: client.release(), origin: origin, greeting: greeting, toOrigin: toOrigin,
                 toClient: early,
-                idle: idle, brake: brake, finished: ended)
+                idle: idle, brake: brake, gate: gate, finished: ended)
         } else {
             guard let a = client.release().surrender(), let b = origin.surrender() else {
                 preconditionFailure("neither connection has TLS")

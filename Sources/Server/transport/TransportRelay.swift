@@ -1,8 +1,9 @@
 import EventLoop
 import Glibc
+import Interception
 
-/// Moves bytes between two connections of which at least one has TLS, after a 101 inside an opened tunnel or to an https origin (RFC 9110 §7.8).
-/// Two plain sockets have a `TunnelRelay`, which needs not read what it moves.
+/// Moves bytes between two connections of which at least one has TLS, after a 101 inside an opened tunnel or to an https origin (RFC 9110 §7.8), and between
+/// any two where the client's first bytes are still to be judged. Two plain sockets have a `TunnelRelay` otherwise, which needs not read what it moves.
 ///
 /// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. When one side is reset,
 /// ends without `close_notify` or fails otherwise, the other is reset (`RelayLife`). A side is not read while bytes from it wait for the other.
@@ -49,6 +50,8 @@ final class TransportRelay: TimedObject, Relay {
     }
 
     private enum Move {
+        /// The gate has refused what the client sent.
+        case refused(alert: TLSAlert?)
         /// Nothing more can be moved now.
         case rests
         /// There may be more.
@@ -60,6 +63,8 @@ final class TransportRelay: TimedObject, Relay {
     private let idle: Duration
     /// Holds what the origin sends to a rate. Nil: without limit.
     private let brake: FlowBrake?
+    /// Has what the client sends until it is judged. Nil: it goes to the origin.
+    private var gate: TunnelGate?
     private var client: Side
     private var origin: Side
     private var finished: ((TunnelEnd) -> Void)?
@@ -73,11 +78,14 @@ final class TransportRelay: TimedObject, Relay {
     ///   - toOrigin: bytes that were read from the client before. They are sent first. `toClient` likewise.
     ///   - idle: the relay ends if no byte was moved for so long.
     ///   - brake: holds the bytes from the origin to a rate. The relay starts and stops it.
+    ///   - gate: judges what the client sends first, of which nothing has been read. Nil: all is passed on.
     init(
         worker: Worker, client: consuming Transport, origin: consuming Transport, greeting: [UInt8] = [],
         toOrigin: [UInt8], toClient: [UInt8],
-        idle: Duration, brake: FlowBrake?, finished: @escaping (TunnelEnd) -> Void
+        idle: Duration, brake: FlowBrake?, gate: TunnelGate? = nil, finished: @escaping (TunnelEnd) -> Void
     ) {
+        precondition(gate == nil || toOrigin.isEmpty, "no byte goes past the gate")
+        self.gate = gate
         self.worker = worker
         self.idle = idle
         life = RelayLife(idle: idle)
@@ -93,6 +101,7 @@ final class TransportRelay: TimedObject, Relay {
     func start() {
         keptAlive = self
         brake?.start { [unowned self] in turn() }
+        gate?.start { [unowned self] in turn() }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe client.assignEvents(on: worker.loop, context)
         unsafe origin.assignEvents(on: worker.loop, context)
@@ -109,7 +118,8 @@ final class TransportRelay: TimedObject, Relay {
         worker.loop.timers.schedule(self, after: idle)
         var goesOn = false
         for _ in 0..<TransportRelay.movesPerTurnMax {
-            let forward = TransportRelay.move(from: &client, to: &origin, worker, nil)
+            let forward = gate.map { passGate($0) } ?? TransportRelay.move(from: &client, to: &origin, worker, nil)
+            if case .refused(let alert) = forward { return refuse(alert) }
             let backward = TransportRelay.move(from: &origin, to: &client, worker, brake)
             if case .failed(let end, let code) = forward { return fail(end == .source ? .a : .b, code) }
             if case .failed(let end, let code) = backward { return fail(end == .source ? .b : .a, code) }
@@ -120,10 +130,39 @@ final class TransportRelay: TimedObject, Relay {
             guard goesOn else { break }
         }
         if client.hasOutputEnded && origin.hasOutputEnded { return perform(life.closed()) }
-        TransportRelay.updateEvents(&client, other: origin, isHeld: false)
+        TransportRelay.updateEvents(&client, other: origin, isHeld: gate?.isResolving == true)
         TransportRelay.updateEvents(&origin, other: client, isHeld: brake?.isHolding == true)
         // TLS may hold bytes that no event announces.
         if goesOn { worker.loop.afterTurn { [self] in turn() } }
+    }
+
+    /// Does what the gate says, and reads for it what the client has sent.
+    private func passGate(_ gate: TunnelGate) -> Move {
+        switch gate.judgement {
+        case .resolving: return .rests
+        case .refused(let alert): return .refused(alert: alert)
+        case .passed:
+            origin.output.append(gate.takeReceived())
+            self.gate = nil
+            return .goesOn
+        case .waiting: break
+        }
+        switch unsafe client.transport.read(into: worker.readBuffer) {
+        case .bytes(let count): unsafe gate.received(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+        case .wouldBlock: return .rests
+        case .closed:
+            client.hasInputEnded = true
+            gate.ended()
+        case .failed(let code): return .failed(.source, errno: code)
+        }
+        return .goesOn
+    }
+
+    private func refuse(_ alert: TLSAlert?) {
+        if let alert, !client.isBlocked {
+            unsafe alert.record.withUnsafeBytes { _ = unsafe client.transport.write($0) }
+        }
+        end(.refused)
     }
 
     /// Writes what waits for `sink`, then reads `source` once.
@@ -177,7 +216,8 @@ final class TransportRelay: TimedObject, Relay {
 
     private func drain(_ side: TunnelSide) -> Bool {
         switch side {
-        case .a: TransportRelay.drain(from: &client, to: &origin, worker)
+        // Nothing goes past the gate, and who has failed has no more to say.
+        case .a: gate != nil || TransportRelay.drain(from: &client, to: &origin, worker)
         case .b: TransportRelay.drain(from: &origin, to: &client, worker)
         }
     }
@@ -233,6 +273,7 @@ final class TransportRelay: TimedObject, Relay {
         self.finished = nil
         worker.loop.timers.cancel(self)
         brake?.stop()
+        gate?.cancel()
         client.readEvent.clear()
         client.writeEvent.clear()
         origin.readEvent.clear()

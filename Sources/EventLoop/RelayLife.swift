@@ -67,6 +67,9 @@ package struct RelayLife {
         return end(.closed)
     }
 
+    /// What the client has sent must not be passed on.
+    package mutating func refused() -> Next { isOpen ? end(.refused) : .nothing }
+
     /// Larder ends the tunnel.
     package mutating func cancelled() -> Next {
         switch state {

@@ -38,7 +38,9 @@ package struct FixedOrigin: Equatable, Sendable {
         var completed = target
         completed.scheme = scheme
         if target.port == target.scheme.defaultPort, target.scheme != scheme { completed.port = scheme.defaultPort }
-        if target.form == .origin { completed.form = .absolute }
+        completed.form = .absolute
+        // `*` means the origin as a whole, and not the proxy: in absolute-form a target without a path (RFC 9112 §3.2.4).
+        if target.form == .asterisk { completed.pathRange = target.pathRange.upperBound..<target.pathRange.upperBound }
         return names(completed, bytes) ? .complete(completed) : .misdirected(completed)
     }
 

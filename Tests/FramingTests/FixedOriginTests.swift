@@ -28,6 +28,19 @@ struct FixedOriginTests {
         Row("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n", nil),
     ]
 
+    @Test func `* in a tunnel is its origin, in absolute-form without a path (RFC 9112 §3.2.4)`() throws {
+        let bytes = Array("OPTIONS * HTTP/1.1\r\nHost: example.org\r\n\r\n".utf8)
+        var head = RequestHead()
+        var progress = HeadProgress()
+        #expect(try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: Limits()))
+        let origin = FixedOrigin(scheme: .https, host: "example.org", port: 443)
+        guard case .complete(let target) = origin.complete(head.target, bytes.span) else {
+            Issue.record("the request is for the origin of the tunnel")
+            return
+        }
+        #expect(target.form == .absolute && target.pathRange.isEmpty && target.scheme == .https)
+    }
+
     @Test(arguments: rows) func `the tunnel completes a target, and Host must agree`(_ row: Row) throws {
         let origin = FixedOrigin(scheme: .https, host: "Example.org", port: 443)
         let bytes = Array("\(row.request)\r\n".utf8)

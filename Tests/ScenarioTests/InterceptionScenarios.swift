@@ -198,6 +198,53 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test func `the idle limit of tunnels does not concern a request in an opened tunnel of a client with TLS`() throws
+    {
+        let made = try MadeCertificate(for: "IP:127.0.0.1")
+        try scenario(
+            { configuration, files in
+                try files.intercept("127.0.0.1", in: &configuration)
+                configuration.secure(try files.listenerTLS(made))
+                configuration.timeouts.tunnelIdle = .milliseconds(100)
+            }
+        ) { s in
+            let (asked, answer) = (Gate("asked"), Gate("answer"))
+            s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(200, body: "late")
+            let silent = try RecordingOrigin()
+            defer { silent.end() }
+            let client = try s.securedClient(trusting: made)
+            try client.ask("CONNECT", s.origin.authority)
+            #expect(try client.response(to: "CONNECT").status == 200)
+            try client.askInside("GET", "/a", host: s.origin.authority)
+            try asked.wait()
+            // A tunnel that is idle for the limit tells that the time is over.
+            let idle = try s.securedClient(trusting: made)
+            try idle.ask("CONNECT", "localhost:\(silent.port)")
+            #expect(try idle.response(to: "CONNECT").status == 200)
+            try s.expect(.tunnelsClosed, 1)
+            answer.open()
+            #expect(try client.response().text == "late")
+        }
+    }
+
+    @Test func `OPTIONS for the whole server is the origin's, and Larder answers at zero`() throws {
+        try withOrigin(.answers("HTTP/1.1 200 OK\r\nDAV: 1\r\nContent-Length: 0\r\n\r\n")) { s, origin in
+            let authority = Self.authority(origin)
+            let client = try s.secureTunnel(to: authority)
+            try client.send("OPTIONS * HTTP/1.1\r\nHost: \(authority)\r\nMax-Forwards: 1\r\n\r\n")
+            #expect(try client.response(to: "OPTIONS")["DAV"] == "1")
+            #expect(origin.heads.first?.hasPrefix("OPTIONS * HTTP/1.1\r\nHost: \(authority)\r\n") == true)
+            #expect(origin.heads.first?.contains("Max-Forwards: 0\r\n") == true)
+            try client.send("OPTIONS * HTTP/1.1\r\nHost: \(authority)\r\nMax-Forwards: 0\r\n\r\n")
+            let own = try client.response(to: "OPTIONS")
+            #expect(own.status == 200 && own["DAV"] == nil && own.cacheStatus == "larder; detail=local")
+            #expect(origin.heads.count == 1)
+            let lines = try s.logLines().filter { $0.contains("\"method\":\"OPTIONS\"") }
+            #expect(
+                lines.count == 2 && lines.allSatisfy { $0.contains("\"uri\":\"https://\(authority)\"") }, "\(lines)")
+        }
+    }
+
     // MARK: who is asked for
 
     @Test(arguments: ["other.test", "127.0.0.1:1", "user@127.0.0.1", ""])

@@ -85,10 +85,10 @@ package final class AccessLogBuffer {
         client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
-        unsafe writeOrigin(of: head, bytes, isInTunnel: account.tunnel != nil, tunnel)
+        unsafe writeOrigin(of: head, bytes, tunnel)
         guard let target = unsafe AccessLogBuffer.targetWithCanonicalHost(head, bytes) else {
             // `*` behind an origin is the origin itself (RFC 9112 §3.2.4).
-            let isBare = unsafe head.target.form == .asterisk && !origin.isEmpty
+            let isBare = unsafe head.target.pathRange.isEmpty && !origin.isEmpty
             return unsafe append(
                 account, method: method,
                 target: UnsafeBufferPointer(rebasing: bytes[isBare ? 0..<0 : head.targetRange]),
@@ -105,12 +105,12 @@ package final class AccessLogBuffer {
     ///
     /// - Parameter tunnel: stands for a host that the request does not name.
     private func writeOrigin(
-        of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, isInTunnel: Bool, _ tunnel: FixedOrigin?
+        of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ tunnel: FixedOrigin?
     ) {
         unsafe origin.removeAll(keepingCapacity: true)
         var (target, host) = (head.target, head.target.hostRange)
         // `FixedOrigin` has completed the target with what the Host field names.
-        guard target.form == .absolute || target.form == .asterisk && isInTunnel else { return }
+        guard target.form == .absolute else { return }
         if host.isEmpty {
             guard let tunnel else { return }
             (target.scheme, target.port) = (tunnel.scheme, tunnel.port)

@@ -162,7 +162,7 @@ final class TransportRelay: TimedObject, Relay {
         if let alert, !client.isBlocked {
             unsafe alert.record.withUnsafeBytes { _ = unsafe client.transport.write($0) }
         }
-        end(.refused)
+        perform(life.refused())
     }
 
     /// Writes what waits for `sink`, then reads `source` once.

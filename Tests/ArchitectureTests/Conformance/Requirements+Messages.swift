@@ -40,7 +40,8 @@ extension Requirements {
             "RequestTargetTests: authority-form for another method than CONNECT"),
         Requirement(
             "3.2.4", .must, "send OPTIONS for a whole server as *",
-            "MessageScenarios: OPTIONS for a whole server reaches it as * (§3.2.4)"),
+            "MessageScenarios: OPTIONS for a whole server reaches it as * (§3.2.4)",
+            "InterceptionScenarios: OPTIONS for the whole server is the origin's, and Larder answers at zero"),
         Requirement(
             "4", .must, "a status line has a status of three digits; its reason may be empty",
             "StatusLineTests: an empty reason", "StatusLineTests: a status of two digits"),

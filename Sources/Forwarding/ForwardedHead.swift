@@ -67,17 +67,6 @@ package enum ForwardedHead {
         name.elementsEqual("content-digest".utf8, by: { $0 | 0x20 == $1 })
     }
 
-    /// Whether a request asks to switch to WebSocket (RFC 6455), the only protocol that is passed on. Others (h2c, TLS) would carry
-    /// requests that the access rules never see.
-    package static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
-        guard options.upgrade, let value = fields.joined(.upgrade) else { return false }
-        var found = false
-        forEachListElement(value[...]) { element in
-            if element.elementsEqual("websocket".utf8, by: { $0 | 0x20 == $1 }) { found = true }
-        }
-        return found
-    }
-
     /// How the body is framed towards the client.
     package enum Framing: Equatable { case none, length(UInt64), chunked, untilClose }
 

@@ -53,7 +53,7 @@ package struct OutgoingRequest: ~Copyable {
         viaLine = received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11
         self.conditions = conditions
         framing = received.bodyLength
-        isUpgrade = received.options.upgrade && ForwardedHead.isUpgrade(received.options, received.fields)
+        isUpgrade = received.isUpgrade
         dropped = OutgoingRequest.writtenAnew
         if received.head.minorVersion == 0 { dropped.insert(.expect) }
         if !conditions.isEmpty { dropped = dropped.union(replacedByConditionalFields) }
@@ -243,7 +243,7 @@ package struct OutgoingRequest: ~Copyable {
         // The received members of `Via`, then Larder's own with the version of the received request (RFC 9110 §7.6.3).
         if fields.contains(.via) { fields.appendLines(to: &out) { $0.name == .via } }
         out.append(viaLine)
-        // WebSocket is the only protocol that Larder passes on (`ForwardedHead.isUpgrade`).
+        // WebSocket is the only protocol that Larder passes on (`ReceivedRequest.isUpgrade`).
         if isUpgrade, minorVersion > 0 {
             out.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
         } else if closes {

@@ -199,6 +199,19 @@ struct UpgradeTests {
         let sent = forwarded(try request("GET http://h/ HTTP/1.1", ["Host: h"] + row.fields))
         #expect(sent == (row.isForwarded ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
     }
+
+    @Test(arguments: [
+        ("GET", "1.1", true), ("GET", "1.0", false), ("HEAD", "1.1", false), ("POST", "1.1", false),
+        ("OPTIONS", "1.1", false),
+    ])
+    func `a switch is asked for where a 101 is an answer: to a GET of HTTP 1.1`(
+        _ row: (method: String, version: String, isUpgrade: Bool)
+    ) throws {
+        let received = try request(
+            "\(row.method) http://h/ HTTP/\(row.version)", "Host: h", "Connection: Upgrade", "Upgrade: websocket")
+        #expect(received.isUpgrade == row.isUpgrade)
+        #expect(forwarded(received) == (row.isUpgrade ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
+    }
 }
 
 @Suite("An outgoing request is a value")

@@ -279,4 +279,36 @@ struct TunnelScenarios {
             #expect(String(decoding: try client.reader.bytes(4), as: UTF8.self) == "ping")
         }
     }
+
+    static let notSwitched: [(method: String, version: String, body: String?)] = [
+        ("GET", "1.0", nil), ("HEAD", "1.1", nil), ("POST", "1.1", "ab"), ("PUT", "1.1", "ab"), ("PUT", "1.0", "ab"),
+    ]
+    @Test(arguments: notSwitched)
+    func `Upgrade is ignored in HTTP 1.0, and in all requests but GET`(
+        _ row: (method: String, version: String, body: String?)
+    ) throws {
+        try scenario { s in
+            s.origin.expects("\(row.method) /a", "!Upgrade", "!Connection").replies(200)
+            let client = try s.client()
+            try client.ask(
+                row.method, "/a", ["Connection: Upgrade", "Upgrade: websocket"], body: row.body, version: row.version)
+            #expect(try client.response(to: row.method).status == 200)
+        }
+    }
+
+    @Test func `who waits for the answer to a request with Upgrade of HTTP 1.0 gets the page`() throws {
+        try scenario { s in
+            let (asked, answer) = (Gate("asked"), Gate("answer"))
+            s.origin.expects("GET /a", "!Upgrade").opens(asked).waits(for: answer).replies(
+                200, "Cache-Control: max-age=60", body: "page")
+            let (first, second) = (try s.client(), try s.client())
+            try first.ask("GET", "/a", ["Connection: Upgrade", "Upgrade: websocket"], version: "1.0")
+            try asked.wait()
+            try second.ask("GET", "/a")
+            try s.expect(.requests, 2)
+            answer.open()
+            #expect(try first.response().text == "page")
+            #expect(try second.response().text == "page")
+        }
+    }
 }

@@ -478,11 +478,6 @@ final class OwnedRequest: ReceivedRequest {
     /// Whether the request has a body that ends when its client says so.
     var isLengthUnknown: Bool { if case .chunked = bodyLength { true } else { false } }
 
-    /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).
-    var isUpgrade: Bool {
-        options.upgrade && method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
-    }
-
     /// Whether the origin may be asked for this request.
     var mayForward: Bool { !cache.directives.onlyIfCached && !handling.use.contains(.cacheOnly) }
 

@@ -158,6 +158,9 @@ extension Requirements {
             "7.7", .mustNot, "transform content that says no-transform",
             "ContentCodingTests: a text, no-transform", "ContentCodingTests: the request says no-transform"),
         Requirement(
+            "7.8", .must, "ignore Upgrade in a request of HTTP/1.0",
+            "AccessScenarios: Upgrade is ignored in HTTP 1.0, and in all requests but GET"),
+        Requirement(
             "7.8", .may, "forward Upgrade, which is the client's to ask for: no field of it otherwise",
             "AccessScenarios: websocket passes 101 and bytes",
             "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),

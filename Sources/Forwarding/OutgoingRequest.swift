@@ -321,12 +321,14 @@ package struct OutgoingRequest: ~Copyable {
         1 + decimalLengthMax + (ownAuthority?.count ?? received.head.target.hostRange.count)
     }
 
-    /// `Max-Forwards` is decremented for TRACE and OPTIONS, and unchanged for other methods (RFC 9110 §7.6.2).
+    /// `Max-Forwards` is decremented for TRACE and OPTIONS, and unchanged for other methods (RFC 9110 §7.6.2). A number beyond 64 bits becomes the largest one
+    /// that Larder counts with.
     private func appendMaxForwards(_ fields: Fields, to out: inout OutputSpan<UInt8>) {
         guard let value = fields.first(.maxForwards) else { return }
         out.append("Max-Forwards: ")
-        if method == .trace || method == .options, let count = parseDecimal(value), count > 0 {
-            appendDecimal(count - 1, to: &out)
+        if method == .trace || method == .options, !value.isEmpty, value.allSatisfy({ isDigit($0) }) {
+            let count = parseDecimal(value)
+            appendDecimal(count.map { $0 == 0 ? 0 : $0 - 1 } ?? .max, to: &out)
         } else {
             out.append(value)
         }

@@ -8,7 +8,7 @@ struct NumberTests {
         "Sources/Message/Decimal.swift": "declares it, and bounds delta-seconds",
         "Sources/Message/OctetCount.swift": "bounds lengths and positions",
         "Sources/Forwarding/LocalAnswer.swift": "Max-Forwards is compared with zero",
-        "Sources/Forwarding/OutgoingRequest.swift": "Max-Forwards is reduced by one where it is not zero",
+        "Sources/Forwarding/OutgoingRequest.swift": "Max-Forwards is reduced by one where it is not zero, and bounded",
         "Sources/Caching/SignedAddress.swift": "sums of WallTime and Seconds saturate",
         "Sources/Caching/SignedLocation.swift": "times of our days alone count",
         "Sources/Cookies/CookieFile.swift": "a WallTime saturates",

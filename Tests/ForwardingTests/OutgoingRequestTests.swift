@@ -155,7 +155,12 @@ struct RequestToProxyTests {
 @Suite("RFC 9110 §7.6.2 Max-Forwards")
 struct MaxForwardsTests {
     static let rows: [(method: String, value: String, sent: String)] = [
-        ("OPTIONS", "7", "6"), ("TRACE", "1", "0"), ("GET", "7", "7"), ("OPTIONS", "many", "many"),
+        ("OPTIONS", "7", "6"), ("TRACE", "1", "0"), ("GET", "7", "7"), ("OPTIONS", "many", "many"), ("OPTIONS", "", ""),
+        ("OPTIONS", "-1", "-1"),
+        ("TRACE", "007", "6"), ("OPTIONS", "18446744073709551615", "18446744073709551614"),
+        ("OPTIONS", "18446744073709551616", "18446744073709551615"),
+        ("TRACE", "999999999999999999999999999999", "18446744073709551615"),
+        ("GET", "18446744073709551616", "18446744073709551616"),
     ]
     @Test(arguments: rows) func `Max-Forwards is decremented for OPTIONS and TRACE only`(
         _ row: (method: String, value: String, sent: String)

@@ -64,6 +64,7 @@ struct ForwardingTests {
 
     static let maxForwards: [(method: String, value: String, forwarded: String?)] = [
         ("TRACE", "0", nil), ("OPTIONS", "0", nil), ("TRACE", "1", "0"), ("OPTIONS", "10", "9"), ("GET", "0", "0"),
+        ("OPTIONS", "18446744073709551616", "18446744073709551615"),
     ]
     @Test(arguments: maxForwards)
     func `Max-Forwards is decremented for TRACE and OPTIONS alone`(

@@ -113,6 +113,8 @@ private let dashboardBody = """
         <table id="limit-rules"></table></section>
       <section class="card most" id="origins-card" hidden><div class="title"><h2>Origins that do not accept connections</h2></div>
         <table id="origins-down"></table></section>
+      <section class="card most" id="names-card" hidden><div class="title"><h2>Names that name servers do not answer</h2></div>
+        <table id="names-unanswered"></table></section>
       <section class="card most" id="proxies-card" hidden><div class="title"><h2>Next proxies</h2></div>
         <table id="next-proxies"></table></section>
       <section class="card most" id="pac-card" hidden><div class="title"><h2>PAC files</h2></div>

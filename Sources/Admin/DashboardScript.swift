@@ -119,6 +119,7 @@ let dashboardScript = #"""
       drawNextProxies(s.next_proxies);
       drawPACFiles(s.pac_files);
       drawOriginsDown(s.origins_down);
+      drawNamesUnanswered(s.names_unanswered);
       drawBandwidthLimits(s.bandwidth_limits);
       drawLimitRules(s.limit_rules);
       drawUnverified(s.unverified_origins);
@@ -199,6 +200,12 @@ let dashboardScript = #"""
       byId("origins-card").hidden = !origins.length;
       byId("origins-down").replaceChildren(row(["origin", "since", "next attempt in"], "th"),
         ...origins.map(o => row([o.origin, o.since, o.retry_after + " s"])));
+    }
+
+    function drawNamesUnanswered(names) {
+      byId("names-card").hidden = !names.length;
+      byId("names-unanswered").replaceChildren(row(["name", "name servers", "since", "next attempt in"], "th"),
+        ...names.map(n => row([n.name, n.servers, n.since, n.retry_after + " s"])));
     }
 
     function drawDisks(zones, off) {

@@ -102,6 +102,13 @@ package final class RunningProxy: AdministeredProxy {
                     origin: "\(endpoint)", since: outage.since.secondsSinceEpoch, retryAfter: outage.retryAfter)
             }
         }
+        let silent = proxy.shared.nameServers.entries(at: MonotonicTime.read())
+        result.namesUnanswered = silent.prefix(RunningProxy.refusalsShownMax).map { entry in
+            let outage = Outage(.nameServer, since: entry.since, pauseLeft: entry.pauseLeft)
+            return Statistics.NameUnanswered(
+                name: entry.name, servers: entry.servers, since: outage.since.secondsSinceEpoch,
+                retryAfter: outage.retryAfter)
+        }
         let (plan, origins) = (proxy.snapshot.bandwidth, proxy.snapshot.origins)
         result.bandwidthLimits = proxy.shared.bandwidth.withLock { $0.usage(now: time) }.compactMap { usage in
             plan.rate(of: usage.bound, origins).map {

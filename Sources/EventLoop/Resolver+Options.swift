@@ -43,6 +43,10 @@ extension Resolver {
         package var hostsFile: String? = "/etc/hosts"
         /// Addresses that need neither a server nor a file.
         package var staticHosts: [StaticHost] = []
+        /// After so long without an answer, servers count as silent. A look-up that only tries them waits no longer.
+        package var silence: Duration = .seconds(1)
+        /// Says whether servers are asked. Nil: they always are.
+        package var judge: (any NameServerJudge)?
         /// How often the files are looked at, at most.
         package var fileCheckPause: Duration = .seconds(2)
 
@@ -91,6 +95,8 @@ extension Resolver {
         package var failures: UInt64 = 0
         /// Look-ups that got expired addresses.
         package var stale: UInt64 = 0
+        /// Look-ups for which servers were not asked, because they had been silent.
+        package var unasked: UInt64 = 0
     }
 }
 

@@ -17,11 +17,13 @@ import Glibc
     package var namesKept: Int { cache.count }
     /// Names that servers are being asked about.
     var openQueryCount: Int { openQueries.count }
+    private var judge: (any NameServerJudge)? { options.judge }
     private let loop: EventLoop
     private let options: Options
     private var channels: ResolverChannels
     private var localNames: LocalNames
     private var cache: ResolverCache
+    /// The latest query for each name. It has all look-ups that wait for the name; earlier ones go on for the cache.
     private var openQueries: [String: Query] = [:]
 
     /// Throws if resolv.conf cannot be read or names no usable server, or if `options.servers` is malformed.
@@ -79,20 +81,42 @@ import Glibc
             // c-ares would send a query for these as well.
             let resolution = Resolution(addresses: [address], expires: loop.now.advanced(by: options.ttlMax))
             loop.afterTurn { ticket.deliver(.success(resolution)) }
-        } else if let query = openQueries[host] {
+        } else if !Resolver.isAskable(host) {
+            loop.afterTurn { ticket.deliver(.failure(.badName)) }
+        } else {
+            do throws(ResolverError) {
+                try seek(host, ticket, by: deadline)
+            } catch {
+                let outcome = (error.isOfServers ? staleOutcome(host, for: 1) : nil) ?? .failure(error)
+                loop.afterTurn { ticket.deliver(outcome) }
+            }
+        }
+        return ticket
+    }
+
+    /// Lets the look-up wait for servers. Throws if they are not asked.
+    private func seek(_ host: String, _ ticket: ResolverTicket, by deadline: MonotonicTime) throws(ResolverError) {
+        let query = openQueries[host]
+        if query == nil, openQueries.count >= options.queriesMax { throw .tooManyQueries }
+        let channel = try channels.channel(for: host)
+        switch judge?.permit(host, of: channel.servers, at: loop.now) ?? .ask {
+        case .refusal:
+            stats.unasked += 1
+            throw .unasked
+        case .attempt:
+            // c-ares repeats a question after pauses that grow. A query that is in one would not notice that the servers are well again.
+            ask(
+                host, over: channel, ticket, by: min(deadline, loop.now.advanced(by: options.silence)), replacing: query
+            )
+        case .ask:
+            guard let query, query.channel === channel else {
+                return ask(host, over: channel, ticket, by: deadline, replacing: query)
+            }
             stats.joined += 1
             enrol(ticket, in: query, by: deadline)
             // Its addresses of one family have expired, and the other family is still awaited.
             if query.hasDeliveredPart { askAgain(query) }
-        } else if !Resolver.isAskable(host) {
-            loop.afterTurn { ticket.deliver(.failure(.badName)) }
-        } else if openQueries.count >= options.queriesMax {
-            let outcome = staleOutcome(host, for: 1) ?? .failure(.tooManyQueries)
-            loop.afterTurn { ticket.deliver(outcome) }
-        } else {
-            ask(host, ticket, by: deadline)
         }
-        return ticket
     }
 
     private func enrol(_ ticket: ResolverTicket, in query: Query, by deadline: MonotonicTime) {
@@ -105,24 +129,28 @@ import Glibc
     }
 
     /// What a look-up gets whose deadline has come.
-    fileprivate func outcomeWhenLate(_ host: String) -> Outcome { staleOutcome(host, for: 1) ?? .failure(.timedOut) }
+    fileprivate func outcomeWhenLate(_ host: String) -> Outcome {
+        if let query = openQueries[host] { noteSilence(of: query) }
+        return staleOutcome(host, for: 1) ?? .failure(.timedOut)
+    }
 
     /// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters and a final dot.
     private static func isAskable(_ host: String) -> Bool {
         (1...254).contains(host.utf8.count) && !host.utf8.contains(0)
     }
 
-    private func ask(_ host: String, _ ticket: ResolverTicket, by deadline: MonotonicTime) {
-        let channel: ResolverChannel
-        do throws(ResolverError) {
-            channel = try channels.channel(for: host)
-        } catch {
-            loop.afterTurn { ticket.deliver(.failure(error)) }
-            return
-        }
+    /// - Parameter earlier: the query whose look-ups wait for this one from now on.
+    private func ask(
+        _ host: String, over channel: ResolverChannel, _ ticket: ResolverTicket, by deadline: MonotonicTime,
+        replacing earlier: Query?
+    ) {
         stats.queries += 1
         let query = Query(host, options.family.queried, self, channel)
         openQueries[host] = query
+        if let earlier {
+            earlier.stopTimers()
+            query.takeOver(from: earlier)
+        }
         if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
         enrol(ticket, in: query, by: deadline)
         // A question may end at once, and then the other one is open already.
@@ -166,8 +194,9 @@ import Glibc
         query.answers[family] = outcome
         query.awaited.remove(family)
         guard !query.awaited.isEmpty else { return conclude(query) }
-        // That one family is missing says nothing yet.
-        guard case .success = outcome else { return }
+        if isAnswer(outcome) { tellJudge(.partialAnswer, of: query) }
+        // That one family is missing says nothing yet, and nobody waits for a query that has been replaced.
+        guard case .success = outcome, openQueries[query.host] === query else { return }
         // What kept the look-ups waiting once does not do so again.
         if query.isLate { return deliverPart(of: query) }
         let delay = PreciseTimer(loop) { [weak self, unowned query] in
@@ -187,6 +216,7 @@ import Glibc
     /// Asks for the families that have been answered.
     private func askAgain(_ query: Query) {
         query.hasDeliveredPart = false
+        query.began = loop.now
         let families = options.family.queried.filter { !query.awaited.contains($0) }
         query.awaited.formUnion(families)
         for family in families {
@@ -199,8 +229,38 @@ import Glibc
     /// All families have been answered.
     private func conclude(_ query: Query) {
         query.stopTimers()
-        openQueries[query.host] = nil
-        deliver(note(outcome(of: query), of: query), to: query)
+        let outcome = outcome(of: query)
+        guard let latest = openQueries[query.host], latest !== query else {
+            openQueries[query.host] = nil
+            tellJudge(isAnswer(outcome) ? .answer : hasLasted(query) ? .silence : .quickFailure, of: query)
+            return deliver(note(outcome, of: query), to: query)
+        }
+        // It has been replaced. That it failed is old news.
+        guard isAnswer(outcome) else { return }
+        tellJudge(.answer, of: query)
+        deliver(note(outcome, of: latest), to: latest)
+    }
+
+    // MARK: Silent servers
+
+    private func isAnswer(_ outcome: Outcome) -> Bool {
+        switch outcome {
+        case .success: true
+        case .failure(let error): !error.isOfServers
+        }
+    }
+
+    /// Whether somebody who has waited for the query has waited for long.
+    private func hasLasted(_ query: Query) -> Bool { loop.now.duration(since: query.began) >= options.silence }
+
+    /// Somebody has waited for the query in vain.
+    private func noteSilence(of query: Query) {
+        guard hasLasted(query) else { return }
+        tellJudge(.silence, of: query)
+    }
+
+    private func tellJudge(_ outcome: NameServerOutcome, of query: Query) {
+        judge?.note(outcome, of: query.host, by: query.channel.servers, at: loop.now)
     }
 
     /// What is known by now: the addresses of the families that have some, for as long as all of them may be used. If none has, what was wrong with a server
@@ -257,7 +317,9 @@ import Glibc
     /// If the servers take longer than `refreshWait`, the look-ups get the expired addresses. The query goes on.
     private func startTimer(of query: Query) {
         let timer = Timer { [weak self, unowned query] in
-            guard let self, let outcome = staleOutcome(query.host, for: query.waitingCount) else { return }
+            guard let self else { return }
+            noteSilence(of: query)
+            guard let outcome = staleOutcome(query.host, for: query.waitingCount) else { return }
             deliver(outcome, to: query)
         }
         query.timer = timer
@@ -322,6 +384,8 @@ import Glibc
         var isLate = false
         /// The look-ups have been answered with the addresses of one family.
         var hasDeliveredPart = false
+        /// When the servers were asked.
+        var began: MonotonicTime
         private unowned let loop: EventLoop
 
         init(_ host: String, _ families: [SocketAddress.Family], _ resolver: Resolver, _ channel: ResolverChannel) {
@@ -330,6 +394,13 @@ import Glibc
             self.channel = channel
             awaited = Set(families)
             loop = resolver.loop
+            began = loop.now
+        }
+
+        /// The look-ups of `other` wait for this query, each until its own deadline.
+        func takeOver(from other: Query) {
+            tickets = other.tickets.filter { $0.isWaiting }
+            other.tickets = []
         }
 
         func add(_ ticket: ResolverTicket) {

@@ -8,6 +8,8 @@ import Glibc
 @safe final class ResolverChannel {
     let raw: ares_channel
     let sockets: ResolverSockets
+    /// The servers as text: `192.0.2.53:53, [2001:db8::53]:53`.
+    let servers: String
     /// The queries under way.
     var openCount = 0
 
@@ -15,6 +17,7 @@ import Glibc
     init(_ loop: EventLoop, _ options: Resolver.Options, servers: [String]?) throws(ResolverError) {
         sockets = ResolverSockets(loop)
         unsafe raw = try ResolverChannel.make(options, servers, sockets)
+        unsafe self.servers = ResolverChannel.servers(of: raw)
         unsafe sockets.attach(raw)
     }
 
@@ -25,6 +28,30 @@ import Glibc
 
     /// Process-wide set-up of c-ares, once.
     private static let libraryStatus: CInt = ares_library_init(1 /* ARES_LIB_INIT_ALL */)
+
+    private static func servers(of channel: ares_channel) -> String {
+        var list: UnsafeMutablePointer<ares_addr_port_node>?
+        guard unsafe ares_get_servers_ports(channel, &list) == CInt(ARES_SUCCESS) else { return "" }
+        defer { if let list = unsafe list { unsafe ares_free_data(list) } }
+        var names: [String] = []
+        var node = unsafe list
+        while let current = unsafe node {
+            let port = unsafe current.pointee.udp_port
+            let address = unsafe address(of: current.pointee)
+            names.append("\(address.with(port: port > 0 ? UInt16(clamping: port) : 53))")
+            unsafe node = unsafe current.pointee.next
+        }
+        return names.joined(separator: ", ")
+    }
+
+    private static func address(of node: ares_addr_port_node) -> SocketAddress {
+        guard unsafe node.family == AF_INET6 else {
+            return SocketAddress(v4: unsafe UInt32(bigEndian: node.addr.addr4.s_addr), port: 0)
+        }
+        let bytes = unsafe withUnsafeBytes(of: node.addr.addr6) { unsafe Array($0.prefix(16)) }
+        func half(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        return SocketAddress(v6: half(bytes[..<8]), low: half(bytes[8...]), port: 0)
+    }
 
     private static func make(
         _ options: Resolver.Options, _ servers: [String]?, _ sockets: ResolverSockets

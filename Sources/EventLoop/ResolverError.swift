@@ -7,6 +7,8 @@ package enum ResolverError: Error, Equatable, Sendable, CustomStringConvertible 
     /// The text is not a valid name.
     case badName
     case timedOut
+    /// No server was asked, because none has answered lately (`NameServerJudge`).
+    case unasked
     /// The answer of a server was malformed, or was a refusal.
     case serverFailure
     /// Every server was unreachable or failed (SERVFAIL, REFUSED). c-ares does not distinguish these.
@@ -20,7 +22,7 @@ package enum ResolverError: Error, Equatable, Sendable, CustomStringConvertible 
     /// replaces them.
     var isOfServers: Bool {
         switch self {
-        case .timedOut, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: true
+        case .timedOut, .unasked, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: true
         case .notFound, .badName: false
         }
     }
@@ -30,6 +32,7 @@ package enum ResolverError: Error, Equatable, Sendable, CustomStringConvertible 
         case .notFound: "the name does not exist, or has no address"
         case .badName: "it is not a valid name"
         case .timedOut: "no name server has answered in time"
+        case .unasked: "no name server has answered lately, and none was asked"
         case .serverFailure: "the name server has failed or refused"
         case .serverUnreachable: "no name server can be reached"
         case .tooManyQueries: "too many names are being looked up"

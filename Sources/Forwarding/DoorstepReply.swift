@@ -37,7 +37,7 @@ extension SocksReply {
                 .authenticationBusy, .loopDetected:
                 .notAllowed
             case .destinationUnroutable: .networkUnreachable
-            case .nameNotFound, .nameTimeout, .connectionTimeout, .hostInvalid: .hostUnreachable
+            case .nameNotFound, .nameTimeout, .nameServersSilent, .connectionTimeout, .hostInvalid: .hostUnreachable
             case .connectionRefused: .connectionRefused
             default: .generalFailure
             }

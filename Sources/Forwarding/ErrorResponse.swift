@@ -38,7 +38,7 @@ package struct ErrorResponse {
     ///   - denial: why the rules deny the request, if that is why it is refused.
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
-    ///   - outage: since when the origin has failed, if the refusal is about that.
+    ///   - outage: since when the origin or the name servers have failed, if the refusal is about that.
     ///   - excess: the limit that the request has met, if that is why it is refused.
     ///   - challenges: the values of `Proxy-Authenticate`, each for a line of its own. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
@@ -52,7 +52,7 @@ package struct ErrorResponse {
         self.init(refusal, requestID: requestID)
         self.denial = denial
         self.withheld = withheld
-        if refusal == .originUnavailable { self.outage = outage }
+        if let outage, outage.refusal == refusal { self.outage = outage }
         if let excess, Refusal(excess) == refusal { self.excess = excess }
         if refusal == .responseInvalid, let violation {
             error = violation.proxyStatusError
@@ -114,7 +114,8 @@ package struct ErrorResponse {
             denyField.append(to: &out)
         }
         out.append("\r\nVia: 1.1 larder\r\n")
-        if let seconds = outage?.retryAfter ?? excess?.retryAfter ?? retryAfter {
+        // The field has no meaning with 504 (RFC 9110 §10.2.3).
+        if let seconds = (status == 503 ? outage?.retryAfter : nil) ?? excess?.retryAfter ?? retryAfter {
             HeadWriter.append(.retryAfter, seconds, to: &out)
         }
         for challenge in challenges { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }

@@ -349,6 +349,7 @@ package struct Opening {
         switch failure {
         case .notFound: return fail(.nameNotFound)
         case .timedOut: return fail(.nameTimeout)
+        case .unasked: return fail(.nameUnasked)
         }
     }
 

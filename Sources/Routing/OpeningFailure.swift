@@ -3,11 +3,14 @@ package import Access
 /// Why a name could not be resolved.
 package enum NameFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case notFound, timedOut
+    /// The name servers have been silent lately, and were not asked.
+    case unasked
 
     package var description: String {
         switch self {
         case .notFound: "the name has no address"
         case .timedOut: "no name server has answered in time"
+        case .unasked: "no name server has answered lately, and none was asked"
         }
     }
 }
@@ -55,6 +58,8 @@ package enum SecurityFailure: Equatable, Sendable, CustomStringConvertible {
 package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case nameNotFound
     case nameTimeout
+    /// Nothing was tried: the name servers have been silent about the name lately.
+    case nameUnasked
     /// No address may be dialled. The denial is that of the first one.
     case denied(Denial)
     case unreachable(ConnectFailure)
@@ -70,6 +75,7 @@ package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible
         switch self {
         case .nameNotFound: "\(NameFailure.notFound)"
         case .nameTimeout: "\(NameFailure.timedOut)"
+        case .nameUnasked: "\(NameFailure.unasked)"
         case .denied(let denial): "denied: \(denial.reason.rawValue)"
         case .unreachable(let failure): "\(failure)"
         case .unavailable: "it has not accepted connections lately"
@@ -85,7 +91,7 @@ package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible
         switch self {
         case .denied, .routeUnknown: false
         case .nextProxy(_, let failure): failure.isOfProxy
-        case .nameNotFound, .nameTimeout, .unreachable, .unavailable, .insecure: true
+        case .nameNotFound, .nameTimeout, .nameUnasked, .unreachable, .unavailable, .insecure: true
         }
     }
 }

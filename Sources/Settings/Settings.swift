@@ -534,14 +534,15 @@ enum Settings {
     private static let circuit = Section(
         key: "circuit",
         meaning:
-            "Origins that do not accept connections in time: after some time-outs in a row requests to them fail at once, and one tries from time to time.",
+            "Origins that do not accept connections in time, and name servers that do not answer: requests fail at once for a while, and one tries from time to time.",
         settings: [
             Setting(
                 "circuit.failures", \.circuit.failuresMax, .count(0...100), reload: .live,
-                "After how many time-outs in a row an origin is not tried. With 0 it is always tried."),
+                "After how many time-outs in a row an origin is not tried, and name servers are taken for silent about all names. A single name is not asked for after one. With 0 everything is always tried."
+            ),
             Setting(
                 "circuit.pause", \.circuit.pause, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
-                "How long requests fail at once before one tries the origin. If that fails as well, twice as long, and so on."
+                "How long requests fail at once before one tries the origin, or asks for the name. If that fails as well, twice as long, and so on."
             ),
             Setting(
                 "circuit.pause_max", \.circuit.pauseMax, .duration(.milliseconds(100) ... .hours(1)), reload: .live,

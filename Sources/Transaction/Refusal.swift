@@ -32,6 +32,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
+    case nameServersSilent
     case connectionRefused
     case connectionTimeout
     case destinationUnroutable
@@ -213,6 +214,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "name-timeout", 504, "dns_timeout", .origin,
                 "The name servers did not tell the address of the host in time. Try again.")
+        case .nameServersSilent:
+            Row(
+                "name-servers-silent", 504, "dns_timeout", .origin,
+                """
+                The name servers have not told the address of the host lately, so the proxy does not ask them again for a \
+                moment. Try again in a few seconds.
+                """)
         case .connectionRefused:
             Row(
                 "connection-refused", 502, "connection_refused", .origin,

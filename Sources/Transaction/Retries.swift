@@ -47,7 +47,7 @@ extension Refusal {
             .authenticationRequired, .authenticationBusy, .authenticationUnavailable, .directoryUnavailable, .tooYoung,
             .releaseUndated,
             .loopDetected, .onlyIfCached,
-            .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound,
+            .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound, .nameServersSilent,
             .destinationUnroutable,
             .connectionTerminated, .responseIncomplete, .responseInvalid, .originAsksForProxyLogIn, .digestMismatch,
             .redirectLoop,

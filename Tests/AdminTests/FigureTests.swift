@@ -118,7 +118,7 @@ struct DashboardFigureTests {
         .union(StatisticsSection.process.figures.map(\.name))
         let sections = Set(StatisticsSection.allCases.map(\.rawValue)).union([
             "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
-            "origins_down", "bandwidth_limits", "limit_rules", "unverified_origins",
+            "origins_down", "names_unanswered", "bandwidth_limits", "limit_rules", "unverified_origins",
             "credentials", "cookie_jars", "pac_files",
         ])
         let page = String(decoding: ask("GET", "/").body, as: UTF8.self)
@@ -128,7 +128,7 @@ struct DashboardFigureTests {
             let (section, member) = (String(match.1), match.2.map { String($0.dropFirst()) })
             let isMethod = [
                 "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
-                "origins_down", "bandwidth_limits", "limit_rules", "unverified_origins",
+                "origins_down", "names_unanswered", "bandwidth_limits", "limit_rules", "unverified_origins",
                 "credentials", "cookie_jars", "pac_files",
             ]
             .contains(section)

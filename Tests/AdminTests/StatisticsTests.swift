@@ -24,7 +24,7 @@ let sampleStatistics: Statistics = {
     for (counter, count) in counters { statistics.counts[counter] = count }
     let gauges: [Gauge: UInt64] = [
         .originConnectionsOpen: 12, .originConnectionsIdle: 10, .nameQueries: 21, .nameHits: 22, .nameFailures: 23,
-        .namesStale: 26, .namesKept: 25,
+        .namesStale: 26, .namesUnasked: 27, .namesKept: 25,
     ]
     for (gauge, count) in gauges { statistics.counts[gauge] = count }
     statistics.counts[Refusal.nameNotFound] = 25
@@ -194,6 +194,17 @@ struct StatisticsJSONTests {
         let list = try JSONValue(parsing: statistics.json())["origins_down"]?.elements
         #expect(list?.count == 1 && list?[0]["origin"] == .string("a.example:443"))
         #expect(list?[0]["since"] == .string("2026-01-01T00:00:00Z") && list?[0]["retry_after"] == .integer(7))
+    }
+
+    @Test func `names that name servers are silent about are listed`() throws {
+        var statistics = Statistics()
+        statistics.namesUnanswered = [
+            .init(name: "a.example", servers: "192.0.2.53:53", since: 1_767_225_600, retryAfter: 7)
+        ]
+        let list = try JSONValue(parsing: statistics.json())["names_unanswered"]?.elements
+        #expect(list?.count == 1 && list?[0]["name"] == .string("a.example"))
+        #expect(list?[0]["servers"] == .string("192.0.2.53:53") && list?[0]["retry_after"] == .integer(7))
+        #expect(list?[0]["since"] == .string("2026-01-01T00:00:00Z"))
     }
 
     @Test func `limits of the rate are listed`() throws {

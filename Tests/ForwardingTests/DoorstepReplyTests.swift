@@ -8,7 +8,8 @@ struct DoorstepReplyTests {
     static let rows: [(refusal: Refusal, reply: SocksReply)] = [
         (.accessDenied, .notAllowed), (.destinationForbidden, .notAllowed), (.tunnelPortForbidden, .notAllowed),
         (.authenticationRequired, .notAllowed), (.destinationUnroutable, .networkUnreachable),
-        (.nameNotFound, .hostUnreachable), (.nameTimeout, .hostUnreachable), (.connectionTimeout, .hostUnreachable),
+        (.nameNotFound, .hostUnreachable), (.nameTimeout, .hostUnreachable), (.nameServersSilent, .hostUnreachable),
+        (.connectionTimeout, .hostUnreachable),
         (.hostInvalid, .hostUnreachable), (.connectionRefused, .connectionRefused),
         (.tooManyTunnels, .generalFailure), (.nextProxyRefused, .generalFailure), (.internalError, .generalFailure),
     ]

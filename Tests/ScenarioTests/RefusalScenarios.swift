@@ -70,6 +70,7 @@ extension Refusal {
                 })
         case .nameNotFound: .name(.noSuchName)
         case .nameTimeout: .name(.silence)
+        case .nameServersSilent: .nameServersSilent
         case .connectionRefused:
             .outside { s in
                 let closed = try Unanswering.ClosedPort()
@@ -361,6 +362,18 @@ extension Provocation {
                 if answer == .silence { configuration.timeouts.connect = .milliseconds(300) }
             }, play: { try $0.client().get("http://name.test/") })
     }
+
+    private static let silentNames = Result { try ScriptedNames(.silence) }
+    fileprivate static let nameServersSilent = outside(
+        configure: { configuration, _ in
+            configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: try silentNames.get().port)]
+            configuration.timeouts.connect = .milliseconds(1100)
+        },
+        play: { s in
+            let client = try s.client()
+            try client.get("http://name.test/")
+            return try client.get("http://name.test/")
+        })
 
     fileprivate static let connectionTimeout = outside(
         configure: { configuration, _ in configuration.timeouts.connect = .milliseconds(300) },

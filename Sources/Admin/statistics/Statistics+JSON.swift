@@ -45,6 +45,8 @@ extension Statistics {
             owners.writeMembers(to: &json)
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
+            json.key("names_unanswered")
+            json.array { for name in namesUnanswered { name.write(to: &$0) } }
         }
         return writer.bytes
     }
@@ -101,6 +103,17 @@ extension Statistics.LimitBucketUsage {
             $0.member("refused", refused)
             $0.member("bytes", bytes)
             $0.member("spent", spent)
+        }
+    }
+}
+
+extension Statistics.NameUnanswered {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            $0.member("servers", servers)
+            $0.member("since", rfc3339(secondsSinceEpoch: since))
+            $0.member("retry_after", UInt64(retryAfter))
         }
     }
 }

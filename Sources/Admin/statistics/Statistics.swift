@@ -40,6 +40,7 @@ package struct Statistics: Sendable, Equatable {
 
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
+    package var namesUnanswered: [NameUnanswered] = []
 
     /// What this node does for its fleet. All zero if it is alone.
     package var fleet = Fleet()
@@ -188,6 +189,24 @@ extension Statistics {
         package var bytes: UInt64
         /// Bytes of a budget, used in the present window.
         package var spent: UInt64
+    }
+
+    /// A name that the name servers have been silent about.
+    package struct NameUnanswered: Sendable, Equatable {
+        package var name: String
+        /// The servers that were asked: `192.0.2.53:53, 192.0.2.54:53`.
+        package var servers: String
+        /// Seconds since 1970-01-01T00:00:00Z.
+        package var since: Int64
+        /// In seconds.
+        package var retryAfter: Int
+
+        package init(name: String, servers: String, since: Int64, retryAfter: Int) {
+            self.name = name
+            self.servers = servers
+            self.since = since
+            self.retryAfter = retryAfter
+        }
     }
 
     package struct OriginDown: Sendable, Equatable {

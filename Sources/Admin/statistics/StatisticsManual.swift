@@ -182,6 +182,18 @@ package func renderStatisticsManual() -> String {
             ])
     text +=
         heading(
+            3, "Names that name servers do not answer",
+            "each of `names_unanswered`, at most 100, the one that was so first at the front")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`name`", "The name. Its look-ups fail at once."],
+                ["`servers`", "The name servers that have been silent about it."],
+                ["`since`", "When a look-up waited for them in vain first, without an answer since."],
+                ["`retry_after`", "The seconds after which the next look-up tries them."],
+            ])
+    text +=
+        heading(
             3, "Origins that are not verified",
             "each of `unverified_origins`: the hosts for which a rule of `origins` says `verify: no`")
         + table(

@@ -244,6 +244,7 @@ extension StatisticsSection {
         Figure("cached", .counter("dns_cached"), .nameHits),
         Figure("failures", .counter("dns_failures"), .nameFailures),
         Figure("stale", .counter("dns_stale"), .namesStale),
+        Figure("unasked", .counter("dns_unasked"), .namesUnasked),
         Figure("entries", .gauge("dns_entries"), .namesKept),
     ]
 }

@@ -227,7 +227,7 @@ package final class Counters: Sendable {
 /// What a worker has now, or has counted elsewhere than in `Counters`.
 package enum Gauge: Int, CaseIterable, Sendable {
     case originConnectionsOpen, originConnectionsIdle, originPinsOpen, nameQueries, nameHits, nameFailures, namesStale,
-        namesKept
+        namesUnasked, namesKept
     /// 1 when the worker has ended; not published.
     case isFinished
 
@@ -242,6 +242,8 @@ package enum Gauge: Int, CaseIterable, Sendable {
         case .nameHits: "Names whose addresses were known from an earlier query."
         case .nameFailures: "Names that could not be resolved."
         case .namesStale: "Names whose addresses had expired and were used because no name server answered."
+        case .namesUnasked:
+            "Look-ups that failed at once, or got expired addresses, because the name servers had been silent: `circuit`."
         case .namesKept: "Names whose addresses are remembered, by each worker on its own."
         case .isFinished: "Whether the worker has ended."
         }

@@ -269,7 +269,7 @@ extension Exchange {
             uri: (detour?.first ?? request).uri, redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial,
             withheld: withheld,
             violation: stream.account.violation,
-            outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
+            outage: worker.outage(of: request, for: refusal, snapshot),
             excess: excess, challenges: refusal == .authenticationRequired ? challenges : [],
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.account.status = response.status

@@ -332,6 +332,11 @@ struct Explainer {
             note("origin", "state", outage.text)
             if outage.isPaused, !plan.hasChoice { return refused(.originUnavailable) }
         }
+        if case .direct = plan.current,
+            let silence = proxy.shared.silence(about: request.host, now: MonotonicTime.read())
+        {
+            note("origin", "name", silence.text)
+        }
         if request.boundIdentity != nil {
             note(
                 "origin", "log-in",

@@ -106,6 +106,7 @@ package final class Proxy: Sendable {
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log,
             fleet: fleet.map { FleetDesk($0, zones: zones) })
         shared.cookies.adopt(configuration.cookieJars)
+        shared.nameServers.adopt(snapshot.originCircuit)
         shared.learning.adopt(RecipePaths(configuration))
         shared.limits.adopt(snapshot.limitPlan)
         shared.budgets.adopt(configuration.budgetsFile)
@@ -129,7 +130,8 @@ package final class Proxy: Sendable {
             limits: shared.limits, attempts: shared.attempts,
             authenticates: { [weak self] in self?.snapshot.authentication.authenticator != nil },
             waitBegan: { [weak shared] in shared?.closeShortWays() })
-        try shared.fleet?.begin(effects, counted, dns: Resolver.Options(snapshot.configuration.dns)) { address, port in
+        let dns = Resolver.Options(snapshot.configuration.dns, judge: shared.nameServers)
+        try shared.fleet?.begin(effects, counted, dns: dns) { address, port in
             shared.isOwnListener(address, port: port)
         }
     }
@@ -298,6 +300,7 @@ package final class Proxy: Sendable {
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
         shared.cookies.adopt(snapshot.configuration.cookieJars)
+        shared.nameServers.adopt(snapshot.originCircuit)
         shared.learning.adopt(RecipePaths(snapshot.configuration))
         shared.limits.adopt(snapshot.limitPlan)
         shared.budgets.adopt(snapshot.configuration.budgetsFile)

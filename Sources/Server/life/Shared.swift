@@ -45,6 +45,8 @@ package final class Shared: Sendable {
     package let nextProxies = SharedHealth<NextProxy, NextProxyFailure>()
     /// Which origins have not accepted connections lately.
     package let originHealth = SharedHealth<Endpoint, ConnectFailure>()
+    /// Which names the name servers have been silent about lately.
+    package let nameServers = NameServerWatch()
     /// Which origins have asked not to be asked for a while.
     let originPauses = Locked(OriginPauses())
     /// The origins that have answered 417 to an `Expect: 100-continue` of Larder's own.

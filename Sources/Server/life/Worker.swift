@@ -147,7 +147,8 @@ import Synchronization
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
         unsafe vectors = .allocate(capacity: Worker.vectorsMax)
         credentials = Worker.credentialMemory(snapshot, shared)
-        resolver = try Resolver(loop: loop, options: Resolver.Options(snapshot.configuration.dns))
+        resolver = try Resolver(
+            loop: loop, options: Resolver.Options(snapshot.configuration.dns, judge: shared.nameServers))
         origins = OriginPools(worker: self)
         checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
         copySettings(of: snapshot)
@@ -497,6 +498,7 @@ import Synchronization
         gauges.set(Gauge.nameHits.rawValue, resolver.stats.cacheHits)
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
         gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
+        gauges.set(Gauge.namesUnasked.rawValue, resolver.stats.unasked)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
     }
 

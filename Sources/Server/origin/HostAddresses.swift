@@ -36,6 +36,7 @@ extension NameFailure {
     init(_ error: ResolverError) {
         switch error {
         case .timedOut: self = .timedOut
+        case .unasked: self = .unasked
         case .notFound, .badName, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: self = .notFound
         }
     }

@@ -495,7 +495,7 @@ final class LinkOpener: TimedObject {
         case .nextProxy(let proxy, let failure):
             worker.counters.add(.originConnectionsFailed)
             if failure.isOfProxy { worker.noteFailure(of: proxy, failure) } else { worker.noteSuccess(of: proxy) }
-        case .nameNotFound, .nameTimeout, .denied: break
+        case .nameNotFound, .nameTimeout, .nameUnasked, .denied: break
         case .routeUnknown: preconditionFailure("an opener has its route")
         }
         guard !isBeginning else {

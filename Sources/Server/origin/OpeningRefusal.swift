@@ -25,6 +25,7 @@ extension Refusal {
         switch failure {
         case .nameNotFound: self = .nameNotFound
         case .nameTimeout: self = .nameTimeout
+        case .nameUnasked: self = .nameServersSilent
         case .denied(let denial): self = Refusal(denial)
         case .unreachable(.refused): self = .connectionRefused
         case .unreachable(.timedOut): self = .connectionTimeout
@@ -65,6 +66,7 @@ extension Refusal {
         switch failure {
         case .notFound: self = .nameNotFound
         case .timedOut: self = .nameTimeout
+        case .unasked: self = .nameServersSilent
         }
     }
 }

@@ -2,9 +2,10 @@ import EventLoop
 import Settings
 
 extension Resolver.Options {
-    /// The options of a worker's resolver.
-    init(_ dns: DNSSettings) {
+    /// - Parameter judge: what the resolvers of a running proxy share. A command has none.
+    init(_ dns: DNSSettings, judge: NameServerWatch? = nil) {
         self.init()
+        self.judge = judge
         ttlMin = dns.ttlMin
         ttlMax = dns.ttlMax
         negativeTTL = dns.negative

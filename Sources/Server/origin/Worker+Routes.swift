@@ -91,9 +91,13 @@ extension Worker {
             "\(goal.destination) does not accept connections in time: requests to it fail at once for a while")
     }
 
-    /// Since when the origin of a request has not accepted connections. Nil if it has, as far as known.
-    func outage(of origin: Origin, _ snapshot: Snapshot) -> Outage? {
-        shared.outage(of: origin, now: loop.now.sinceStart, snapshot)
+    /// Since when what the refusal is about has failed. Nil if the refusal is about something else, or it works by now.
+    func outage(of request: OwnedRequest, for refusal: Refusal, _ snapshot: Snapshot) -> Outage? {
+        switch refusal {
+        case .originUnavailable: shared.outage(of: request.origin, now: loop.now.sinceStart, snapshot)
+        case .nameServersSilent: shared.silence(about: request.host, now: loop.now)
+        default: nil
+        }
     }
 }
 
@@ -103,6 +107,11 @@ extension Shared {
             let entry = originHealth.snapshot.entry(of: origin.endpoint, now: now, terms), entry.isDown
         else { return nil }
         return Outage(since: entry.since, pauseLeft: entry.pauseLeft)
+    }
+
+    /// Since when the name servers have been silent about a name. Nil if they have not, as far as known.
+    func silence(about host: String, now: MonotonicTime) -> Outage? {
+        nameServers.entry(of: host, at: now).map { Outage(.nameServer, since: $0.since, pauseLeft: $0.pauseLeft) }
     }
 
     /// Why a request must not get a connection to the address; nil if it may. The configuration itself names next proxies, so the rules for

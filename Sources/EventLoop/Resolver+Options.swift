@@ -28,8 +28,8 @@ extension Resolver {
         package var entriesMax = 10_000
         /// The most addresses of one family that are taken from an answer. Nobody tries more within a time limit.
         package var addressesMax = 128
-        /// The most queries at a time.
-        package var queriesMax = 1_000
+        /// The most queries at a time, those included that nobody waits for any more. Nobody who asks has more than are left for others.
+        package var queriesMax = 4_000
         /// How long to wait for one server before the query is sent again. Doubles with each round.
         package var timeout: Duration = .seconds(2)
         /// The number of rounds through all servers.

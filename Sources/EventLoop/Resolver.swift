@@ -25,12 +25,14 @@ import Glibc
     private var cache: ResolverCache
     /// The latest query for each name. It has all look-ups that wait for the name; earlier ones go on for the cache.
     private var openQueries: [String: Query] = [:]
+    private var places: QueryPlaces
 
     /// Throws if resolv.conf cannot be read or names no usable server, or if `options.servers` is malformed.
     package init(loop: EventLoop, options: Options = Options()) throws(ResolverError) {
         self.loop = loop
         self.options = options
         cache = ResolverCache(entriesMax: options.entriesMax)
+        places = QueryPlaces(countMax: options.queriesMax)
         localNames = LocalNames(options, now: loop.now)
         channels = try ResolverChannels(loop, options)
     }
@@ -68,13 +70,15 @@ import Glibc
     /// - Parameters:
     ///   - deadline: when the look-up fails with `timedOut`, if there are not even expired addresses. The query goes on, for the cache. Who connects to
     ///     the addresses gives the same deadline to `ConnectAttempt`, so that one limit bounds both.
+    ///   - asker: for whom, without a port. Nil: for this process.
     ///   - done: called once, at the end of this or in a later turn, unless the ticket is cancelled first.
     @discardableResult
     package func resolve(
-        _ host: String, by deadline: MonotonicTime, _ done: @escaping (Outcome) -> Void
+        _ host: String, by deadline: MonotonicTime, for asker: SocketAddress? = nil,
+        _ done: @escaping (Outcome) -> Void
     ) -> ResolverTicket {
         let host = Resolver.normalised(host)
-        let ticket = ResolverTicket(host, self, loop.timers, done)
+        let ticket = ResolverTicket(host, self, loop.timers, end: deadline, done)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
         } else if let address = SocketAddress(literal: host) {
@@ -85,7 +89,7 @@ import Glibc
             loop.afterTurn { ticket.deliver(.failure(.badName)) }
         } else {
             do throws(ResolverError) {
-                try seek(host, ticket, by: deadline)
+                try seek(host, ticket, for: asker)
             } catch {
                 let outcome = (error.isOfServers ? staleOutcome(host, for: 1) : nil) ?? .failure(error)
                 loop.afterTurn { ticket.deliver(outcome) }
@@ -95,43 +99,42 @@ import Glibc
     }
 
     /// Lets the look-up wait for servers. Throws if they are not asked.
-    private func seek(_ host: String, _ ticket: ResolverTicket, by deadline: MonotonicTime) throws(ResolverError) {
-        let query = openQueries[host]
-        if query == nil, openQueries.count >= options.queriesMax { throw .tooManyQueries }
+    private func seek(_ host: String, _ ticket: ResolverTicket, for asker: SocketAddress?) throws(ResolverError) {
         let channel = try channels.channel(for: host)
-        switch judge?.permit(host, of: channel.servers, at: loop.now) ?? .ask {
+        let permit = judge?.permit(host, of: channel.servers, at: loop.now) ?? .ask
+        switch permit {
         case .refusal:
             stats.unasked += 1
             throw .unasked
-        case .attempt:
-            // c-ares repeats a question after pauses that grow. A query that is in one would not notice that the servers are well again.
-            ask(
-                host, over: channel, ticket, by: min(deadline, loop.now.advanced(by: options.silence)), replacing: query
-            )
-        case .ask:
-            guard let query, query.channel === channel else {
-                return ask(host, over: channel, ticket, by: deadline, replacing: query)
-            }
-            stats.joined += 1
-            enrol(ticket, in: query, by: deadline)
-            // Its addresses of one family have expired, and the other family is still awaited.
-            if query.hasDeliveredPart { askAgain(query) }
+        case .attempt: ticket.end = min(ticket.end, loop.now.advanced(by: options.silence))
+        case .ask: break
         }
+        let earlier = openQueries[host]
+        // c-ares repeats a question after pauses that grow. A query that is in one would not notice that the servers are well again.
+        guard let query = earlier, query.channel === channel, permit == .ask || !hasLasted(query) else {
+            return try ask(host, over: channel, ticket, for: asker, replacing: earlier)
+        }
+        stats.joined += 1
+        if query.hasDeliveredPart { startTimer(of: query) }
+        enrol(ticket, in: query)
+        // Its addresses of one family have expired, and the other family is still awaited.
+        if query.hasDeliveredPart { askAgain(query) }
     }
 
-    private func enrol(_ ticket: ResolverTicket, in query: Query, by deadline: MonotonicTime) {
+    private func enrol(_ ticket: ResolverTicket, in query: Query) {
         query.add(ticket)
-        loop.timers.schedule(ticket, at: deadline)
         // Expired addresses are of no use to a look-up whose time is over: whoever connects to them needs some of it.
-        guard let timer = query.timer, let due = timer.deadline else { return }
-        let half = loop.now.advanced(by: deadline.duration(since: loop.now) / 2)
-        if half < due { loop.timers.schedule(timer, at: half) }
+        let half = loop.now.advanced(by: ticket.end.duration(since: loop.now) / 2)
+        let getsExpired = query.timer?.deadline.map { half < $0 } ?? false
+        loop.timers.schedule(ticket, at: getsExpired ? half : ticket.end)
     }
 
-    /// What a look-up gets whose deadline has come.
-    fileprivate func outcomeWhenLate(_ host: String) -> Outcome {
-        if let query = openQueries[host] { noteSilence(of: query) }
-        return staleOutcome(host, for: 1) ?? .failure(.timedOut)
+    /// The time of a look-up has come: half of it if there may be expired addresses, or all.
+    fileprivate func timeHasCome(for ticket: ResolverTicket) {
+        if let query = openQueries[ticket.host] { noteSilence(of: query) }
+        if let outcome = staleOutcome(ticket.host, for: 1) { return ticket.deliver(outcome) }
+        guard loop.now < ticket.end else { return ticket.deliver(.failure(.timedOut)) }
+        loop.timers.schedule(ticket, at: ticket.end)
     }
 
     /// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters and a final dot.
@@ -141,18 +144,19 @@ import Glibc
 
     /// - Parameter earlier: the query whose look-ups wait for this one from now on.
     private func ask(
-        _ host: String, over channel: ResolverChannel, _ ticket: ResolverTicket, by deadline: MonotonicTime,
+        _ host: String, over channel: ResolverChannel, _ ticket: ResolverTicket, for asker: SocketAddress?,
         replacing earlier: Query?
-    ) {
+    ) throws(ResolverError) {
+        guard places.take(for: asker) else { throw .tooManyQueries }
         stats.queries += 1
-        let query = Query(host, options.family.queried, self, channel)
+        let query = Query(host, options.family.queried, self, channel, asker)
         openQueries[host] = query
         if let earlier {
             earlier.stopTimers()
             query.takeOver(from: earlier)
         }
-        if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
-        enrol(ticket, in: query, by: deadline)
+        startTimer(of: query)
+        enrol(ticket, in: query)
         // A question may end at once, and then the other one is open already.
         for family in options.family.queried { ask(query, for: family) }
         channel.sockets.restartClock()
@@ -198,9 +202,9 @@ import Glibc
         // That one family is missing says nothing yet, and nobody waits for a query that has been replaced.
         guard case .success = outcome, openQueries[query.host] === query else { return }
         // What kept the look-ups waiting once does not do so again.
-        if query.isLate { return deliverPart(of: query) }
+        if query.awaited.isSubset(of: query.late) { return deliverPart(of: query) }
         let delay = PreciseTimer(loop) { [weak self, unowned query] in
-            query.isLate = true
+            query.late.formUnion(query.awaited)
             self?.deliverPart(of: query)
         }
         query.delay = delay
@@ -229,6 +233,7 @@ import Glibc
     /// All families have been answered.
     private func conclude(_ query: Query) {
         query.stopTimers()
+        places.give(back: query.asker)
         let outcome = outcome(of: query)
         guard let latest = openQueries[query.host], latest !== query else {
             openQueries[query.host] = nil
@@ -314,8 +319,9 @@ import Glibc
         return .success(stale)
     }
 
-    /// If the servers take longer than `refreshWait`, the look-ups get the expired addresses. The query goes on.
+    /// If the servers take longer than `refreshWait`, the look-ups get the expired addresses, where there are some. The query goes on.
     private func startTimer(of query: Query) {
+        guard cache.lastAddresses(of: query.host, at: loop.now) != nil else { return }
         let timer = Timer { [weak self, unowned query] in
             guard let self else { return }
             noteSilence(of: query)
@@ -369,6 +375,8 @@ import Glibc
         weak var resolver: Resolver?
         /// It outlives its queries: it ends them before it goes.
         unowned let channel: ResolverChannel
+        /// For whom the servers were asked.
+        let asker: SocketAddress?
         private var tickets: [ResolverTicket] = []
         /// The look-ups that have not ended.
         var waitingCount: Int { tickets.count { $0.isWaiting } }
@@ -380,16 +388,20 @@ import Glibc
         var timer: Timer?
         /// Runs while the addresses of one family wait for the other.
         var delay: PreciseTimer?
-        /// One family has not come within the delay.
-        var isLate = false
+        /// The families that have not come within the delay.
+        var late: Set<SocketAddress.Family> = []
         /// The look-ups have been answered with the addresses of one family.
         var hasDeliveredPart = false
         /// When the servers were asked.
         var began: MonotonicTime
         private unowned let loop: EventLoop
 
-        init(_ host: String, _ families: [SocketAddress.Family], _ resolver: Resolver, _ channel: ResolverChannel) {
+        init(
+            _ host: String, _ families: [SocketAddress.Family], _ resolver: Resolver, _ channel: ResolverChannel,
+            _ asker: SocketAddress?
+        ) {
             self.host = host
+            self.asker = asker
             self.resolver = resolver
             self.channel = channel
             awaited = Set(families)
@@ -426,15 +438,19 @@ import Glibc
 
 /// One look-up under way. Its time limit runs while it waits for a query.
 package final class ResolverTicket: TimedObject {
-    private let host: String
+    fileprivate let host: String
+    /// When it fails.
+    fileprivate var end: MonotonicTime
     private weak var resolver: Resolver?
     private let timers: TimerWheel
     private var done: ((Resolver.Outcome) -> Void)?
 
     fileprivate init(
-        _ host: String, _ resolver: Resolver, _ timers: TimerWheel, _ done: @escaping (Resolver.Outcome) -> Void
+        _ host: String, _ resolver: Resolver, _ timers: TimerWheel, end: MonotonicTime,
+        _ done: @escaping (Resolver.Outcome) -> Void
     ) {
         self.host = host
+        self.end = end
         self.resolver = resolver
         self.timers = timers
         self.done = done
@@ -454,7 +470,10 @@ package final class ResolverTicket: TimedObject {
         done(outcome)
     }
 
-    override package func timerFired() { deliver(resolver?.outcomeWhenLate(host) ?? .failure(.timedOut)) }
+    override package func timerFired() {
+        guard let resolver else { return deliver(.failure(.timedOut)) }
+        resolver.timeHasCome(for: self)
+    }
 }
 
 extension Resolver.FamilyPreference {

@@ -35,6 +35,7 @@ extension NextProxyFailure: CustomStringConvertible {
         switch self {
         case .unresolved(.notFound): "its name does not exist"
         case .unresolved(.timedOut): "the name servers did not tell its address in time"
+        case .unresolved(.tooMany): "too many names are being looked up"
         case .unresolved(.unasked): "the name servers have been silent about its name lately"
         case .unreachable(.refused): "it refuses connections"
         case .unreachable(.timedOut): "it did not answer in time"

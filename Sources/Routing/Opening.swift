@@ -345,11 +345,12 @@ package struct Opening {
 
     /// The host that is dialled, an origin or a proxy, has no address.
     private mutating func fail(_ failure: NameFailure) -> Action {
-        if let proxy = goal.proxy { return fail(.nextProxy(proxy, .unresolved(failure))) }
+        if let proxy = goal.proxy, failure != .tooMany { return fail(.nextProxy(proxy, .unresolved(failure))) }
         switch failure {
         case .notFound: return fail(.nameNotFound)
         case .timedOut: return fail(.nameTimeout)
         case .unasked: return fail(.nameUnasked)
+        case .tooMany: return fail(.tooManyNames)
         }
     }
 

@@ -5,12 +5,15 @@ package enum NameFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case notFound, timedOut
     /// The name servers have been silent lately, and were not asked.
     case unasked
+    /// Too many names are being looked up, for this client or in all.
+    case tooMany
 
     package var description: String {
         switch self {
         case .notFound: "the name has no address"
         case .timedOut: "no name server has answered in time"
         case .unasked: "no name server has answered lately, and none was asked"
+        case .tooMany: "too many names are being looked up"
         }
     }
 }
@@ -60,6 +63,8 @@ package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible
     case nameTimeout
     /// Nothing was tried: the name servers have been silent about the name lately.
     case nameUnasked
+    /// Nothing was tried: too many names are being looked up.
+    case tooManyNames
     /// No address may be dialled. The denial is that of the first one.
     case denied(Denial)
     case unreachable(ConnectFailure)
@@ -76,6 +81,7 @@ package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible
         case .nameNotFound: "\(NameFailure.notFound)"
         case .nameTimeout: "\(NameFailure.timedOut)"
         case .nameUnasked: "\(NameFailure.unasked)"
+        case .tooManyNames: "\(NameFailure.tooMany)"
         case .denied(let denial): "denied: \(denial.reason.rawValue)"
         case .unreachable(let failure): "\(failure)"
         case .unavailable: "it has not accepted connections lately"
@@ -89,7 +95,7 @@ package enum OpeningFailure: Error, Equatable, Sendable, CustomStringConvertible
     /// that refuses a tunnel may speak for the destination.
     package var isOfRoute: Bool {
         switch self {
-        case .denied, .routeUnknown: false
+        case .denied, .routeUnknown, .tooManyNames: false
         case .nextProxy(_, let failure): failure.isOfProxy
         case .nameNotFound, .nameTimeout, .nameUnasked, .unreachable, .unavailable, .insecure: true
         }

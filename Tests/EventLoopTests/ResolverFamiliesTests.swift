@@ -54,6 +54,42 @@ struct ResolverFamiliesTests {
         ]
     }
 
+    /// What a server does that answers for A, and later for nothing.
+    private static func lateAAAA(adjust: @escaping (inout Resolver.Options) -> Void) throws -> (Bench, () -> Void) {
+        final class State { var holdsA = false }
+        let state = State()
+        let bench = try Bench({ _, type in
+            type == typeA && !state.holdsA ? .addresses([v4], ttl: 0) : .held
+        }) {
+            ($0.ttlMin, $0.family) = (.zero, .preferIPv4)
+            adjust(&$0)
+        }
+        return (bench, { state.holdsA = true })
+    }
+
+    @Test func `expired addresses of one family are used in time while the other one is still awaited`() throws {
+        let (bench, holdA) = try Self.lateAAAA { ($0.resolutionDelay, $0.refreshWait) = (.zero, .milliseconds(1)) }
+        #expect(try bench.outcome().get().addresses == [v4Address])
+        holdA()
+        let outcome = try bench.outcome().get()
+        #expect(outcome.isStale && outcome.addresses == [v4Address])
+    }
+
+    @Test func `a family that was late once does not make the other one late`() throws {
+        let (bench, holdA) = try Self.lateAAAA {
+            ($0.resolutionDelay, $0.refreshWait) = (.milliseconds(500), .seconds(600))
+        }
+        #expect(try bench.outcome().get().addresses == [v4Address])
+        holdA()
+        var outcome: Resolver.Outcome?
+        bench.resolver.resolve("one.test", by: .never) { outcome = $0 }
+        runLoop(bench.loop) { bench.server.udpQuestions.count == 3 }
+        // AAAA first, and A behind it.
+        bench.server.answerHeld { _, _ in both }
+        runLoop(bench.loop) { outcome != nil }
+        #expect(try outcome?.get().addresses == [v4Address, v6Address])
+    }
+
     @Test func `whoever owns a name cannot make it cost more than so many addresses of each family`() throws {
         let many = (0..<9).map { [192, 0, 2, UInt8($0)] as [UInt8] }
         let bench = try Bench({ _, type in .addresses(type == typeA ? many : [v6], ttl: 60) }) { $0.addressesMax = 4 }

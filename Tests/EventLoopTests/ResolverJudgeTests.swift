@@ -161,7 +161,8 @@ struct ResolverJudgeTests {
         let bench = try Bench { _, _ in .held }
         var first: Resolver.Outcome?
         bench.resolver.resolve("one.test", by: .never) { first = $0 }
-        runLoop(bench.loop) { bench.server.udpQuestions.count == 2 }
+        #expect(try bench.outcome(within: .milliseconds(60)) == .failure(.timedOut))
+        _ = bench.judge.takeNotes()
         bench.judge.permit = .attempt
         #expect(try bench.outcome() == .failure(.timedOut), "long before its deadline")
         #expect(bench.server.udpQuestions.count == 4 && first == nil)
@@ -173,11 +174,21 @@ struct ResolverJudgeTests {
         #expect(bench.loop.timers.count == 0)
     }
 
+    @Test func `an attempt joins what has just been asked`() throws {
+        let bench = try Bench({ _, _ in .held }) { $0.silence = .seconds(600) }
+        bench.judge.permit = .attempt
+        var count = 0
+        for _ in 1...3 { bench.resolver.resolve("one.test", by: .never) { _ in count += 1 } }
+        runLoop(bench.loop) { bench.server.udpQuestions.count == 2 }
+        bench.server.answerHeld { _, _ in Self.answer }
+        runLoop(bench.loop) { count == 3 }
+        #expect(bench.resolver.stats.queries == 1)
+    }
+
     @Test func `the answer to a query that was replaced is an answer, and its failure is none`() throws {
         var fails = true
-        let bench = try Bench { _, _ in .held }
-        bench.resolver.resolve("one.test", by: .never) { _ in }
-        runLoop(bench.loop) { bench.server.udpQuestions.count == 2 }
+        let bench = try Bench({ _, _ in .held }) { $0.silence = .milliseconds(500) }
+        #expect(try bench.outcome(within: .milliseconds(510)) == .failure(.timedOut))
         bench.judge.permit = .attempt
         var second: Resolver.Outcome?
         bench.resolver.resolve("one.test", by: .never) { second = $0 }

@@ -174,6 +174,28 @@ struct ResolverTests {
         #expect(try outcome(resolver, loop, "second.test") == .failure(.tooManyQueries))
     }
 
+    @Test func `nobody has more queries than are left for others, be it that nobody waits for them any more`() throws {
+        let loop = try EventLoop()
+        let server = try ScriptedNameServer(loop) { _, _ in .held }
+        var options = server.options
+        (options.queriesMax, options.timeout, options.ttlMin) = (4, .seconds(600), .zero)
+        let resolver = try Resolver(loop: loop, options: options)
+        func outcome(_ name: String, of client: UInt32) throws -> Resolver.Outcome {
+            var result: Resolver.Outcome?
+            let asker = SocketAddress(v4: client, port: 0)
+            resolver.resolve(name, by: loop.now.advanced(by: .milliseconds(1)), for: asker) { result = $0 }
+            runLoop(loop) { result != nil }
+            return try #require(result)
+        }
+        for name in ["a.test", "b.test"] { #expect(try outcome(name, of: 1) == .failure(.timedOut)) }
+        #expect(try outcome("c.test", of: 1) == .failure(.tooManyQueries))
+        #expect(try outcome("b.test", of: 1) == .failure(.timedOut), "what is asked already needs no place")
+        #expect(try outcome("c.test", of: 2) == .failure(.timedOut))
+        server.answerHeld { _, _ in .noSuchName }
+        runLoop(loop) { resolver.openQueryCount == 0 }
+        for name in ["d.test", "e.test"] { #expect(try outcome(name, of: 1) == .failure(.timedOut)) }
+    }
+
     @Test func `a resolver may be released with open queries`() throws {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, _ in .silence }

@@ -147,7 +147,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         ("resolve", .resolved([]), .nameNotFound),
         ("resolve", .unresolved(.notFound), .nameNotFound),
         ("resolve", .unresolved(.timedOut), .nameTimeout),
-        ("resolve", .unresolved(.unasked), .nameUnasked),
+        ("resolve", .unresolved(.unasked), .nameUnasked), ("resolve", .unresolved(.tooMany), .tooManyNames),
         ("resolve", .timedOut, .nameTimeout),
         ("permit", .judged([denial]), .denied(denial)),
         ("connect", .unreachable(.refused), .unreachable(.refused)),
@@ -171,6 +171,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         case .nameNotFound: .nextProxy(proxy, .unresolved(.notFound))
         case .nameTimeout: .nextProxy(proxy, .unresolved(.timedOut))
         case .nameUnasked: .nextProxy(proxy, .unresolved(.unasked))
+        case .tooManyNames: failure
         case .unreachable(let failure): .nextProxy(proxy, .unreachable(failure))
         case .insecure(let failure): .nextProxy(proxy, .insecure(failure))
         case .nextProxy(_, let failure): .nextProxy(proxy, failure)
@@ -296,7 +297,8 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
     }
 
     static let failures: [(OpeningFailure, Bool)] = [
-        (.nameNotFound, true), (.nameTimeout, true), (.nameUnasked, true), (.denied(denial), false),
+        (.nameNotFound, true), (.nameTimeout, true), (.nameUnasked, true), (.tooManyNames, false),
+        (.denied(denial), false),
         (.unreachable(.refused), true),
         (.unreachable(.timedOut), true), (.unavailable, true), (.insecure(.disagreement), true),
         (.nextProxy(plainProxy, .unresolved(.notFound)), true), (.nextProxy(plainProxy, .unreachable(.refused)), true),

@@ -17,6 +17,11 @@ enum HostAddresses {
         }
     }
 
+    /// For whom a name is looked up. Clients of a Unix socket are one.
+    static func asker(_ request: OwnedRequest) -> SocketAddress {
+        SocketAddress(request.access.client ?? IPAddress(v4: 0), port: 0)
+    }
+
     /// Asks name servers for the addresses of the request's host, so that the access rules can decide. `timeouts.connect` bounds the wait and the first
     /// connection to the host together: the request keeps how long it has waited.
     static func ask(
@@ -25,7 +30,8 @@ enum HostAddresses {
     ) -> ResolverTicket {
         let start = worker.loop.now
         let left = snapshot.origins.terms(for: request.access).connect - request.nameWait
-        return worker.resolver.resolve(request.host, by: start.advanced(by: left)) { [loop = worker.loop] outcome in
+        return worker.resolver.resolve(request.host, by: start.advanced(by: left), for: asker(request)) {
+            [loop = worker.loop] outcome in
             request.addNameWait(loop.now.duration(since: start))
             done(outcome.map(\.addresses).mapError(NameFailure.init))
         }
@@ -37,7 +43,8 @@ extension NameFailure {
         switch error {
         case .timedOut: self = .timedOut
         case .unasked: self = .unasked
-        case .notFound, .badName, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: self = .notFound
+        case .tooManyQueries: self = .tooMany
+        case .notFound, .badName, .serverFailure, .serverUnreachable, .failed: self = .notFound
         }
     }
 }

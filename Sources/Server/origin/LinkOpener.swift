@@ -136,7 +136,7 @@ final class LinkOpener: TimedObject {
         let deadline = deadlineOfDialling
         dialDeadline = deadline
         if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
-        ticket = worker.resolver.resolve(host, by: deadline) { [weak self] result in
+        ticket = worker.resolver.resolve(host, by: deadline, for: HostAddresses.asker(request)) { [weak self] result in
             guard let self else { return }
             ticket = nil
             on(event(for: result.map(\.addresses).mapError(NameFailure.init)))
@@ -495,7 +495,7 @@ final class LinkOpener: TimedObject {
         case .nextProxy(let proxy, let failure):
             worker.counters.add(.originConnectionsFailed)
             if failure.isOfProxy { worker.noteFailure(of: proxy, failure) } else { worker.noteSuccess(of: proxy) }
-        case .nameNotFound, .nameTimeout, .nameUnasked, .denied: break
+        case .nameNotFound, .nameTimeout, .nameUnasked, .tooManyNames, .denied: break
         case .routeUnknown: preconditionFailure("an opener has its route")
         }
         guard !isBeginning else {

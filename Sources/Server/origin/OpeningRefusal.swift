@@ -26,6 +26,7 @@ extension Refusal {
         case .nameNotFound: self = .nameNotFound
         case .nameTimeout: self = .nameTimeout
         case .nameUnasked: self = .nameServersSilent
+        case .tooManyNames: self = .tooManyRequests
         case .denied(let denial): self = Refusal(denial)
         case .unreachable(.refused): self = .connectionRefused
         case .unreachable(.timedOut): self = .connectionTimeout
@@ -67,6 +68,7 @@ extension Refusal {
         case .notFound: self = .nameNotFound
         case .timedOut: self = .nameTimeout
         case .unasked: self = .nameServersSilent
+        case .tooMany: self = .tooManyRequests
         }
     }
 }

@@ -98,6 +98,8 @@ package struct CacheHandling: Sendable, Equatable {
     package var heedsTargetedFields = false
     package var ranges: RangeUse = .sparse
     package var ifMatch: IfMatchUse = .origin
+    /// What counts as a failure of the origin, beside 5xx.
+    package var failureStatuses: FailureStatuses = []
     package var compression: CompressionUse = .no
     /// A rule or the zone says something that is in `HandlingParticulars`.
     package var hasParticulars = false

@@ -191,6 +191,7 @@ extension CacheHandling {
             result.authorization = max(result.authorization, other.authorization)
             result.ranges = max(result.ranges, other.ranges)
             if other.ifMatch == .origin { result.ifMatch = .origin }
+            result.failureStatuses.formIntersection(other.failureStatuses)
             if other.compression != result.compression { result.compression = .no }
             result.hasParticulars = result.hasParticulars || other.hasParticulars
             result.provesBodies = result.provesBodies || other.provesBodies

@@ -13,6 +13,7 @@ package struct HandlingChanges: Sendable, Equatable {
     package var isImmutable: Bool?
     package var respectsCacheControl: Bool?
     package var negativeTTL: Seconds?
+    package var failureStatuses: FailureStatuses?
     /// In bytes.
     package var objectSizeMax: UInt64?
     package var storesCookies: Bool?
@@ -37,6 +38,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let isImmutable { handling.isImmutable = isImmutable }
         if let respectsCacheControl { handling.respectsCacheControl = respectsCacheControl }
         if let negativeTTL { handling.negativeTTL = negativeTTL }
+        if let failureStatuses { handling.failureStatuses = failureStatuses }
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
         if let droppedCookies { handling.dropsCookies = !droppedCookies.isEmpty }
@@ -68,6 +70,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let isImmutable { result.isImmutable = isImmutable }
         if let respectsCacheControl { result.respectsCacheControl = respectsCacheControl }
         if let negativeTTL { result.negativeTTL = negativeTTL }
+        if let failureStatuses { result.failureStatuses = failureStatuses }
         if let objectSizeMax { result.objectSizeMax = objectSizeMax }
         if let storesCookies { result.storesCookies = storesCookies }
         if let droppedCookies { result.droppedCookies = droppedCookies }

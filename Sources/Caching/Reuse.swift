@@ -109,6 +109,20 @@ package func reuse(
     }
 }
 
+/// The decision where the origin has failed and wants no requests for a while (`Retry-After`): what would be validated and may stand in for a failure
+/// does so without another question.
+///
+/// - Parameter isPaused: whether the origin wants no requests, because of a status that `handling` takes for a failure. Evaluated only where it matters.
+package func reuse(
+    _ decision: Reuse, of terms: ReuseTerms, for request: CacheRequest, handling: CacheHandling, now: WallTime,
+    isPaused: @autoclosure () -> Bool
+) -> Reuse {
+    guard case .validate = decision, handling.heedsPauses,
+        mayServeStaleOnError(terms, for: request, use: handling.use, now: now), isPaused()
+    else { return decision }
+    return .serveStale(age: terms.currentAge(now), ttl: terms.remainingLifetime(now))
+}
+
 extension CacheUse {
     /// With these policies, even a fresh response may have to be validated or fetched.
     fileprivate static var againstFresh: CacheUse {

@@ -6,7 +6,7 @@ package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
     directives.mustRevalidate || directives.proxyRevalidate || directives.sMaxAge != nil || directives.noCache
 }
 
-/// Whether a stored response may be served if the origin cannot be reached or answers with 5xx (RFC 9111 §4.2.4, §4.3.3;
+/// Whether a stored response may be served if the origin cannot be reached or answers with a failure, which is a 5xx or one of `FailureStatuses` (RFC 9111 §4.2.4, §4.3.3;
 /// `stale-if-error`, RFC 5861 §4).
 ///
 /// The client's directives count as well. With `no-cache`, no response is served without validation. With `max-age` or `min-fresh`, none

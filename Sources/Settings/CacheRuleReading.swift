@@ -90,6 +90,21 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
     return WrittenZone(zone, diskPinned: disk?.pinned)
 }
 
+extension SettingKind where Value == FailureStatuses {
+    /// `[ 403, 429 ]`, or an empty list.
+    static var failureStatuses: SettingKind {
+        let allowed = FailureStatuses.nameable.map { "\($0)" }.joined(separator: ", ")
+        let each = SettingKind<FailureStatuses>.scalar(
+            allowed, parse: { UInt16($0).flatMap(FailureStatuses.init(status:)) },
+            render: { $0.statuses.map { "\($0)" }.joined(separator: ", ") }
+        ).list(isEmptyAllowed: true)
+        return SettingKind(
+            allowed: each.allowed,
+            read: { node, problems in each.read(node, &problems).map { $0.reduce([]) { $0.union($1) } } },
+            render: { "[ \($0.statuses.map { "\($0)" }.joined(separator: ", ")) ]" })
+    }
+}
+
 /// Reads the keys that rules and zones have in common.
 func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     var changes = HandlingChanges()
@@ -102,6 +117,7 @@ func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     changes.isImmutable = reader.value("immutable", .flag)
     changes.respectsCacheControl = reader.value("respect_cache_control", .flag)
     changes.negativeTTL = reader.value("negative_ttl", .seconds(.zero ... .days(1)))
+    changes.failureStatuses = reader.value("failure_statuses", .failureStatuses)
     changes.objectSizeMax = reader.value("object_size_max", .size(0...1 << 50))
     changes.storesCookies = reader.value("store_cookies", .flag)
     changes.droppedCookies = reader.value("drop_cookies", SettingKind<String>.cookieName.list()).map {

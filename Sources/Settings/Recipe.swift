@@ -16,6 +16,9 @@ package struct Recipe: Sendable, Equatable {
     /// Some of the rules say that their responses offer releases, so that they can have a minimum age.
     package var hasReleases: Bool { rules.contains { $0.changes.release != nil } }
 
+    /// Registries that limit requests say 429. That they do is why many people have a cache.
+    static let failureStatuses: FailureStatuses = .tooManyRequests
+
     /// The rule for the paths that no other rule of a recipe matches. A path that changes must not be taken for one that does not, and asking
     /// once too often costs one 304.
     static let otherPaths: CacheRule = {
@@ -33,6 +36,8 @@ package struct RecipeUse: Sendable, Equatable {
     package var zone: String?
     /// How requests with credentials are treated. Nil if the recipe or RFC 9111 decides.
     package var authorization: AuthorizationUse?
+    /// What counts as a failure of the hosts, beside 5xx. Nil if the recipe or its default decides.
+    package var failureStatuses: FailureStatuses?
     /// What belongs to the owners of credentials: paths as in `@acme/*`, in every place and spelling.
     package var privatePaths: [PathPattern]
     /// How old releases have to be. Nil if they may be of any age.
@@ -68,6 +73,8 @@ package struct RecipeUse: Sendable, Equatable {
         key.digestHost = hosts.first.map { hostInKey($0) }
         rule.key = key
         rule.changes.authorization = authorization ?? rule.changes.authorization
+        rule.changes.failureStatuses =
+            failureStatuses ?? rule.changes.failureStatuses ?? Recipe.failureStatuses
         if rule.changes.release != nil { rule.changes.minimumAge = minimumAge ?? rule.changes.minimumAge }
         rule.recipe = name
         rule.line = line

@@ -76,13 +76,14 @@ private func readUse(_ node: ConfigurationNode, number: Int, _ problems: inout [
     let zone = reader.value("zone", .zoneName)
     let authorization: AuthorizationUse? = reader.value("authorization", .choice)
     let minimumAge = reader.value("min_age", .minimumAge)
+    let failureStatuses = reader.value("failure_statuses", .failureStatuses)
     let privatePaths = reader.value("private", SettingKind<[PathPattern]>.packageScope.list())
     if hosts?.contains(.any) == true {
         reader.refuse("hosts", "a recipe is for the hosts of its ecosystem", hint: "name them, or *.example.org")
     }
     guard reader.finish("key", into: &problems), let name, let hosts else { return nil }
     return RecipeUse(
-        name: name, hosts: hosts, zone: zone, authorization: authorization,
+        name: name, hosts: hosts, zone: zone, authorization: authorization, failureStatuses: failureStatuses,
         privatePaths: privatePaths?.flatMap(\.self) ?? [], minimumAge: minimumAge, line: node.line)
 }
 

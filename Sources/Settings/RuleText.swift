@@ -37,9 +37,12 @@ extension CacheRule {
 }
 
 extension RecipeUse {
-    /// `npm: host registry.example.org → zone packages; min_age 3d`.
+    /// `npm: host registry.example.org → zone packages; failure_statuses 429; min_age 3d`.
     package var text: String {
         "\(name): host \(hosts.map { "\($0)" }.joined(separator: ", "))" + (zone.map { " → zone \($0)" } ?? "")
+            + (failureStatuses.map {
+                "; failure_statuses \($0.isEmpty ? "none" : $0.statuses.map { "\($0)" }.joined(separator: ", "))"
+            } ?? "")
             + (minimumAge.map { "; min_age \($0.words.joined(separator: ", "))" } ?? "")
     }
 }
@@ -75,6 +78,7 @@ extension HandlingChanges {
             ("immutable", isImmutable.map(flagText)),
             ("respect_cache_control", respectsCacheControl.map(flagText)),
             ("negative_ttl", negativeTTL.map { [renderDuration(.seconds($0.count))] }),
+            ("failure_statuses", failureStatuses.map { $0.isEmpty ? ["none"] : $0.statuses.map { "\($0)" } }),
             ("object_size_max", objectSizeMax.map { [renderSize($0)] }),
             ("store_cookies", storesCookies.map(flagText)),
             ("drop_cookies", droppedCookies.map { $0.map { String(decoding: $0, as: UTF8.self) } }),

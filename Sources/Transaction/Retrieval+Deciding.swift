@@ -20,7 +20,7 @@ extension Retrieval {
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
             return decidePart(head, invalidates: invalidates)
         }
-        if StatusClass(head.status) == .serverError, staleMayServe() {
+        if head.handling.countsAsFailure(head.status), staleMayServe() {
             listener = listener.whenAnswered
             // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
             sink = .discard
@@ -163,7 +163,7 @@ extension Retrieval {
             return finish(.brokenOff(keepsPart: false))
         case .refused:
             // An origin that is overloaded or starting may answer the next attempt.
-            return StatusClass(head.status) == .serverError
+            return head.handling.countsAsFailure(head.status)
                 ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
         }
     }

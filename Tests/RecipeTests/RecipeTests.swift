@@ -167,6 +167,17 @@ struct RecipeUseTests {
         #expect(try decided("/x/-/x-1.tgz", "x.b.example.org") == (.revalidated, 0, "go"))
     }
 
+    @Test func `a host that is busy has failed, unless the configuration says otherwise`() throws {
+        let own = try rules("recipes: [ { use: npm, hosts: packages.example.org } ]")
+        let other = try rules("recipes: [ { use: npm, hosts: packages.example.org, failure_statuses: [ 403 ] } ]")
+        let none = try rules("recipes: [ { use: npm, hosts: packages.example.org, failure_statuses: [] } ]")
+        for path in ["/x", "/x/-/x-1.tgz", "/a/b/c", "/a/b/"] {
+            #expect(try handling(of: path, own).failureStatuses == .tooManyRequests)
+            #expect(try handling(of: path, other).failureStatuses == .forbidden)
+            #expect(try handling(of: path, none).failureStatuses == [])
+        }
+    }
+
     /// `/x/-/../private` is not what its bytes say.
     @Test func `a path that an origin may read in another way must match in both readings`() throws {
         let rules = try rules("recipes: [ { use: npm, hosts: packages.example.org } ]")

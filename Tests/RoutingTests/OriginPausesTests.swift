@@ -7,24 +7,36 @@ import Testing
 
     @Test func `an origin is paused until the time is over, and others are not`() {
         var pauses = OriginPauses()
-        pauses.pause(origin(1), for: .seconds(5), now: .seconds(10))
+        pauses.pause(origin(1), for: .seconds(5), status: 429, now: .seconds(10))
         #expect(pauses.isPaused(origin(1), now: .seconds(14)) && !pauses.isPaused(origin(2), now: .seconds(14)))
         #expect(!pauses.isPaused(origin(1), now: .seconds(15)))
-        pauses.pause(origin(1), for: .zero, now: .seconds(20))
+        pauses.pause(origin(1), for: .zero, status: 429, now: .seconds(20))
         #expect(!pauses.isPaused(origin(1), now: .seconds(20)))
     }
 
     @Test func `nobody is paused for longer than an hour`() {
         var pauses = OriginPauses()
-        pauses.pause(origin(1), for: .seconds(1 << 31), now: .zero)
+        pauses.pause(origin(1), for: .seconds(1 << 31), status: 429, now: .zero)
         #expect(pauses.isPaused(origin(1), now: .seconds(3599)) && !pauses.isPaused(origin(1), now: .seconds(3600)))
+    }
+
+    @Test func `what is stored stands in for five minutes at most, and only for who takes the status for a failure`() {
+        var pauses = OriginPauses()
+        pauses.pause(origin(1), for: .seconds(3600), status: 429, now: .zero)
+        func standsIn(_ number: Int, at second: Int, _ statuses: [UInt16]) -> Bool {
+            pauses.letStandIn(for: origin(number), now: .seconds(second), countsAsFailure: statuses.contains)
+        }
+        #expect(standsIn(1, at: 299, [429]) && !standsIn(1, at: 300, [429]))
+        #expect(!standsIn(1, at: 1, [503]) && !standsIn(2, at: 1, [429]))
+        pauses.pause(origin(2), for: .seconds(10), status: 503, now: .zero)
+        #expect(standsIn(2, at: 9, [503]) && !standsIn(2, at: 10, [503]))
     }
 
     @Test func `the table is bounded, and forgets what is over`() {
         var pauses = OriginPauses(countMax: 2)
-        for number in 1...3 { pauses.pause(origin(number), for: .seconds(5), now: .zero) }
+        for number in 1...3 { pauses.pause(origin(number), for: .seconds(5), status: 429, now: .zero) }
         #expect(pauses.isPaused(origin(2), now: .seconds(1)) && !pauses.isPaused(origin(3), now: .seconds(1)))
-        pauses.pause(origin(3), for: .seconds(5), now: .seconds(5))
+        pauses.pause(origin(3), for: .seconds(5), status: 429, now: .seconds(5))
         #expect(pauses.isPaused(origin(3), now: .seconds(6)))
     }
 

@@ -46,6 +46,52 @@ struct StaleScenarios {
         }
     }
 
+    @Test(arguments: [403, 408, 425, 429], [true, false])
+    func `a status that a rule takes for a failure is one`(status: Int, isNamed: Bool) throws {
+        try scenario(cache: "rules: [ { failure_statuses: [ \(isNamed ? status : status == 403 ? 429 : 403) ] } ]") {
+            s in
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: max-age=10", "Age: 11", "ETag: \"a\"", body: "old")
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(status, body: "no")
+            let answer = try client.get("/a")
+            #expect(answer.status == (isNamed ? 200 : status) && answer.text == (isNamed ? "old" : "no"), "\(answer)")
+            let expected = "larder; fwd=stale; fwd-status=\(status)"
+            #expect(answer.cacheStatus.hasPrefix(expected), "\(answer.cacheStatus)")
+            #expect(answer.cacheStatus.contains("stale-on-error") == isNamed, "\(answer.cacheStatus)")
+            // Without anything stored the answer is that of the origin.
+            s.origin.expects("GET /b").replies(status, body: "no")
+            #expect(try client.get("/b").status == status)
+        }
+    }
+
+    @Test func `while such an origin wants no requests, what is stored stands in without asking`() throws {
+        try scenario(cache: "rules: [ { failure_statuses: [ 429 ] } ]") { s in
+            for path in ["/a", "/b"] {
+                s.origin.expects("GET \(path)").replies(
+                    200, "Cache-Control: max-age=10", "Age: 11", "ETag: \"a\"", body: path)
+                try s.client().get(path)
+            }
+            let client = try s.client()
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(429, "Retry-After: 60")
+            #expect(try client.get("/a").text == "/a")
+            let asked = s.origin.requests.count
+            for path in ["/a", "/b", "/a"] {
+                let answer = try client.get(path)
+                #expect(answer.text == path && answer.cacheStatus.hasPrefix("larder; hit; ttl=-"), "\(answer)")
+            }
+            #expect(s.origin.requests.count == asked)
+            let explained = try s.proxy.explain(ExplainQuestion(target: s.origin.url("/b")))
+            #expect(explained.decision == .hit, "\(explained)")
+            // Who wants the answer of this moment gets it, and so does who wants what is not stored.
+            s.origin.expects("GET /a").replies(200, "Cache-Control: no-store", body: "new")
+            #expect(try client.get("/a", "Cache-Control: no-cache").text == "new")
+            s.origin.expects("GET /c").replies(200, body: "c")
+            #expect(try client.get("/c").text == "c")
+        }
+    }
+
     @Test(arguments: whileRevalidating)
     func `stale-while-revalidate, at once inside the window, not after (RFC 5861 §3)`(
         _ row: (stored: String, age: Int, request: String?, isServed: Bool)

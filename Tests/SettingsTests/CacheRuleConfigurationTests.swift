@@ -135,7 +135,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, key, note"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, failure_statuses, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -283,7 +283,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, failure_statuses, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, disk"
             ]
         ),
         (

@@ -100,6 +100,7 @@ struct RenderingTests {
         changes.isImmutable = true
         changes.respectsCacheControl = true
         changes.negativeTTL = .zero
+        changes.failureStatuses = []
         changes.objectSizeMax = 0
         changes.storesCookies = true
         changes.droppedCookies = []

@@ -54,7 +54,7 @@ struct Origin {
         var draft = AnswerDraft(
             resources[request.uri], request, coding: question.coding, now: now, &chance)
         if chance.percent(failures) {
-            draft.fail(chance.pick([500, 502, 503, 504]))
+            draft.fail(chance.pick([500, 502, 503, 504, 429, 429]))
         } else if isForbidden {
             draft.forbid()
         } else if request.isSafe {

@@ -130,7 +130,8 @@ final class SimulatedFetch {
         answer.requestTime = machine.requestTime
         answer.responseTime = now
         world.oracle.received(answer)
-        if answer.status >= 500 { world.oracle.originFailed(request.uri, step: world.step) }
+        let isTooMany = answer.status == 429 && !world.handlings[request.uri].failureStatuses.isEmpty
+        if answer.status >= 500 || isTooMany { world.oracle.originFailed(request.uri, step: world.step) }
         if promisedPart(status: answer.status, fields: answer.fields) == .contradictory {
             world.oracle.originFailed(request.uri, step: world.step)
         }

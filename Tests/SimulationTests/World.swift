@@ -92,6 +92,7 @@ final class World {
         handling.compression = chance.pick([.no, .no, .onTheFly])
         handling.ranges = chance.pick([.sparse, .sparse, .sparse, .pass])
         handling.ifMatch = chance.pick([.origin, .stored])
+        if chance.oneIn(3) { handling.failureStatuses = .tooManyRequests }
         guard chance.oneIn(3) else { return handling }
         let uses: [CacheUse] = [
             .revalidateAlways, .cacheFirst, .cacheOnly, .noRead, .noRead, .noRead, .noWrite, .staleOnError,

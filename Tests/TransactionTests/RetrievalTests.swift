@@ -67,10 +67,14 @@ extension Retrieval {
     }
 }
 
-private func head(_ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0) -> Fact {
-    .head(
+private func head(
+    _ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0, failures: FailureStatuses = []
+) -> Fact {
+    var handling = CacheHandling()
+    handling.failureStatuses = failures
+    return .head(
         Retrieval.Head(
-            status: status, fields: lines, endToEnd: nil, length: length, handling: CacheHandling(), receivedAt: now))
+            status: status, fields: lines, endToEnd: nil, length: length, handling: handling, receivedAt: now))
 }
 
 private let hundred = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"), (.contentLength, "100"))
@@ -371,6 +375,14 @@ struct RetrievalTests {
             "so does the highest one", validation(), open + [head(999, length: 9)], staleMayServe: true,
             expect: opened + ["serveStale(status: 999)"]),
         Row(
+            "429 to a validation: the stale response, where a rule takes it for a failure", validation(),
+            open + [head(429, length: 9, failures: .tooManyRequests)], staleMayServe: true,
+            expect: opened + ["serveStale(status: 429)"]),
+        Row(
+            "429 to a validation: passed on, where none does", validation(),
+            open + [head(429, length: 9, failures: .forbidden)], staleMayServe: true,
+            expect: opened + ["\(passAsIs(.aboutRequest, false))"]),
+        Row(
             "5xx to a validation: passed on, where not", validation(), open + [head(503, length: 9)],
             expect: opened + ["\(passAsIs(.notCacheable, false))"]),
         Row(
@@ -427,6 +439,12 @@ struct RetrievalTests {
             open + [
                 head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
                 head(503),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", pause(400)]),
+        Row(
+            "429 to the question for the rest, where a rule takes it for a failure: another try in a moment", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(429, failures: .tooManyRequests),
             ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", pause(400)]),
         Row(
             "403 to the question for the rest: what came is kept", miss(),

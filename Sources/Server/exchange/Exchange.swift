@@ -421,8 +421,13 @@ final class Exchange: FetchListener {
     /// Reports the selected stored response. Its body must be in memory or in the worker's disk buffer, or be large.
     func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
         if isFarAhead(of: selected) { return machine.on(.farAhead) }
-        let use = request.handling(of: selected, by: snapshot).use
-        var reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: worker.wallTime)
+        let handling = request.handling(of: selected, by: snapshot)
+        let terms = request.terms(of: selected)
+        var reuse = reuse(of: terms, for: request.cache, use: handling.use, now: worker.wallTime)
+        reuse = Caching.reuse(
+            reuse, of: terms, for: request.cache, handling: handling, now: worker.wallTime,
+            isPaused: selected.body.isComplete
+                && worker.shared.letsStandIn(for: request.origin.endpoint, handling, now: worker.loop.now.sinceStart))
         if request.hasIfMatch {
             reuse = Caching.reuse(
                 reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: request.mayForward)

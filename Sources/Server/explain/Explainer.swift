@@ -223,9 +223,15 @@ struct Explainer {
             return newest == nil || request.hasIfMatch
                 ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: request.mayValidate))
         }
-        let use = request.handling(of: selected, by: snapshot).use
-        describeFreshness(selected, use)
-        var reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: now)
+        let handling = request.handling(of: selected, by: snapshot)
+        let terms = request.terms(of: selected)
+        describeFreshness(selected, handling.use)
+        var reuse = reuse(of: terms, for: request.cache, use: handling.use, now: now)
+        let time = MonotonicTime.read().sinceStart
+        reuse = Caching.reuse(
+            reuse, of: terms, for: request.cache, handling: handling, now: now,
+            isPaused: selected.body.isComplete
+                && proxy.shared.letsStandIn(for: request.origin.endpoint, handling, now: time))
         if request.hasIfMatch {
             reuse = Caching.reuse(
                 reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: request.mayForward)

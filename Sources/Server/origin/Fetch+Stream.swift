@@ -478,9 +478,12 @@ extension Fetch {
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime
-        if OriginPauses.concerns(status: response.status) { notePause(response, now) }
         let isRange = response.status == 206 && request.cache.hasRange
         var handling = request.handling(of: response.fields, by: snapshot)
+        if OriginPauses.concerns(status: response.status) || handling.failureStatuses.contains(status: response.status)
+        {
+            notePause(response, now)
+        }
         // What takes the place of a new secret is for one client.
         if substitution != nil, renewsSecrets(response) { handling.use.insert(.noWrite) }
         let judged = Retrieval.Head(
@@ -511,7 +514,9 @@ extension Fetch {
         }
         worker.debug(.requests, request.id, "\(request.origin) wants no requests for \(pause.components.seconds) s")
         let time = worker.loop.now.sinceStart
-        worker.shared.originPauses.withLock { $0.pause(request.origin.endpoint, for: pause, now: time) }
+        worker.shared.originPauses.withLock {
+            $0.pause(request.origin.endpoint, for: pause, status: response.status, now: time)
+        }
     }
 
     /// Reads over an answer that is none. Its connection can be used again if that was all of it.

@@ -1,5 +1,6 @@
 import Learning
 import Access
+import Caching
 import EventLoop
 import Forwarding
 import Message
@@ -107,6 +108,11 @@ extension Shared {
             let entry = originHealth.snapshot.entry(of: origin.endpoint, now: now, terms), entry.isDown
         else { return nil }
         return Outage(since: entry.since, pauseLeft: entry.pauseLeft)
+    }
+
+    /// Whether an origin wants no requests for a while because of what `handling` takes for a failure, so that what is stored stands in.
+    func letsStandIn(for origin: Endpoint, _ handling: CacheHandling, now: Duration) -> Bool {
+        originPauses.withLock { $0.letStandIn(for: origin, now: now, countsAsFailure: handling.countsAsFailure) }
     }
 
     /// Since when the name servers have been silent about a name. Nil if they have not, as far as known.

@@ -8,7 +8,8 @@ import Releases
 public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     unsafe fuzz(count, arguments) { start, count in
         let bytes = unsafe input(start, count)
-        let kind: ReleaseKind = bytes.first.map { $0 & 1 == 0 } ?? true ? .npmIndex : .pythonIndex
+        let kinds: [ReleaseKind] = [.npmIndex, .pythonIndex, .npmIndex, .pythonIndex, .npmDocument]
+        let kind = kinds[Int(bytes.first ?? 0) % kinds.count]
         let text = Array(bytes.dropFirst())
         for form in [IndexForm.json, .html] {
             for digest in (try? promisedDigests(text, kind, form)) ?? [] {

@@ -152,9 +152,9 @@ extension CacheRules {
     ///   - isObscure: there may be others.
     private func claim(_ rules: [ReleaseRule], isObscure: Bool) -> ReleaseClaim {
         guard let first = rules.first else { return .none }
+        if !isObscure, let common = ReleaseRule.common(of: Set(rules)) { return .rule(common) }
         // What only reports refuses nothing.
-        let isClear = rules.count == 1 && !isObscure || rules.allSatisfy(\.minimumAge.isReportOnly)
-        return isClear ? .rule(first) : .unclear
+        return rules.allSatisfy(\.minimumAge.isReportOnly) ? .rule(first) : .unclear
     }
 
     private func releaseRule(_ index: Int, _ path: ArraySlice<UInt8>) -> ReleaseRule? {

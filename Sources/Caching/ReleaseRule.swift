@@ -19,6 +19,29 @@ package final class ReleaseRule: Sendable, Hashable {
         package = packageName(kind, path, conditions)
     }
 
+    private init(_ kind: ReleaseKind, _ minimumAge: MinimumAge, package: String?) {
+        self.kind = kind
+        self.minimumAge = minimumAge
+        self.package = package
+    }
+
+    /// The rule that restricts as much as each of these, which are what the readings of one path lead to. Nil if there is none, or if it is not clear
+    /// which package is meant.
+    static func common(of rules: Set<ReleaseRule>) -> ReleaseRule? {
+        guard rules.count > 1 else { return rules.first }
+        let certain = rules.filter { $0.kind != .npmDocument }
+        guard let any = rules.first, rules.allSatisfy({ $0.minimumAge == any.minimumAge }) else { return nil }
+        if certain.isEmpty {
+            // A path that may be anything is not refused because of a name that does not matter.
+            return any.minimumAge.isSameForAll ? ReleaseRule(.npmDocument, any.minimumAge, package: nil) : nil
+        }
+        // What is filtered if it has the form of an index is filtered as well where the path says that it is one.
+        guard certain.count == 1, let one = certain.first, one.kind == .npmIndex,
+            rules.allSatisfy({ $0.package == one.package })
+        else { return nil }
+        return one
+    }
+
     package static func == (a: ReleaseRule, b: ReleaseRule) -> Bool {
         a === b || (a.kind == b.kind && a.package == b.package && a.minimumAge == b.minimumAge)
     }
@@ -50,7 +73,7 @@ package final class ReleaseRule: Sendable, Hashable {
 private func packageName(_ kind: ReleaseKind, _ path: ArraySlice<UInt8>, _ conditions: RuleConditions) -> String? {
     switch kind {
     case .pythonFile: pythonPackage(ofFile: lastSegment(of: path))
-    case .file, .npmIndex, .pythonIndex: packageName(conditions.placeholders(in: path))
+    case .file, .npmIndex, .npmDocument, .pythonIndex: packageName(conditions.placeholders(in: path))
     }
 }
 

@@ -45,6 +45,9 @@ package struct MinimumAge: Sendable, Hashable {
     package enum Undated: String, CaseIterable, Sendable { case pass, refuse }
 
     package init(age: Seconds) { self.age = age }
+
+    /// Whether it says the same of all packages.
+    package var isSameForAll: Bool { packages.isEmpty && except.isEmpty && breakGlass.isEmpty }
 }
 
 /// What a minimum age says of one release at one time.

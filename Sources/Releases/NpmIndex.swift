@@ -17,6 +17,9 @@ struct NpmIndex {
         let value: Range<Int>
     }
 
+    /// The document has the members that the one about a package has, and no other document of a registry: `versions`, and `dist-tags` or `time`, all
+    /// of them objects.
+    private(set) var hasFormOfIndex = false
     private var versions: [Member] = []
     private var times: [Member] = []
     private var tags: [Tag] = []
@@ -32,12 +35,14 @@ struct NpmIndex {
     init(_ text: [UInt8]) throws(JSONError) {
         var scanner = JSONScanner(text)
         var seen: Set<String> = []
+        var objects: Set<String> = []
         guard try scanner.kind() == .object else { throw .unexpectedByte(at: scanner.position) }
         try scanner.object { (scanner, name, _) throws(JSONError) in
             if name == "policyRestrictions" { hasRestrictions = true }
             guard ["versions", "time", "dist-tags"].contains(name) else { return _ = try scanner.skipValue() }
             if !seen.insert(name).inserted { isAmbiguous = true }
             guard try scanner.kind() == .object else { return _ = try scanner.skipValue() }
+            objects.insert(name)
             switch name {
             case "versions": try readVersions(&scanner)
             case "time": try readTimes(&scanner)
@@ -45,6 +50,7 @@ struct NpmIndex {
             }
         }
         try scanner.end()
+        hasFormOfIndex = objects.contains("versions") && objects.count > 1
     }
 
     private mutating func readVersions(_ scanner: inout JSONScanner) throws(JSONError) {

@@ -44,15 +44,15 @@ extension PromisedDigest.Algorithm {
 
 /// The digests that an index promises of its files. What is not as it should be is left out.
 ///
-/// - Parameter kind: `npmIndex` or `pythonIndex`.
+/// - Parameter kind: that of an index.
 package func promisedDigests(
     _ text: [UInt8], _ kind: ReleaseKind, _ form: IndexForm
 ) throws(JSONError) -> [PromisedDigest] {
     switch (kind, form) {
-    case (.npmIndex, .json): try npmDigests(text)
+    case (.npmIndex, .json), (.npmDocument, .json): try npmDigests(text)
     case (.pythonIndex, .json): try pythonDigests(text)
     case (.pythonIndex, .html): htmlDigests(text)
-    case (.npmIndex, .html), (.file, _), (.pythonFile, _): []
+    case (.npmIndex, .html), (.npmDocument, .html), (.file, _), (.pythonFile, _): []
     }
 }
 

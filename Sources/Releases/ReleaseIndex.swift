@@ -26,7 +26,7 @@ package enum IndexError: Error, Equatable {
 /// Removes from an index what a minimum age refuses. Every byte of what stays is kept.
 ///
 /// - Parameters:
-///   - kind: `npmIndex` or `pythonIndex`.
+///   - kind: that of an index. If it is `npmDocument`, a text without the form of an index stays as it is.
 ///   - package: the name of the package that the index is about. Nil if it is not known.
 package func filterIndex(
     _ text: [UInt8], _ kind: ReleaseKind, of package: String?, by rule: MinimumAge, now: WallTime
@@ -38,6 +38,13 @@ package func filterIndex(
         switch kind {
         case .npmIndex:
             let index = try NpmIndex(text)
+            guard !index.isAmbiguous else { throw .repeatedName("versions") }
+            edit = index.edit(&judge)
+        case .npmDocument:
+            let index: NpmIndex
+            // What is no object of JSON is no index that a client could read.
+            do throws(JSONError) { index = try NpmIndex(text) } catch { return FilteredIndex() }
+            guard index.hasFormOfIndex else { return FilteredIndex() }
             guard !index.isAmbiguous else { throw .repeatedName("versions") }
             edit = index.edit(&judge)
         case .pythonIndex:
@@ -90,7 +97,7 @@ struct IndexJudge {
     }
 
     private mutating func note(_ release: String, _ objection: AgeObjection) {
-        let name = kind == .npmIndex ? "\(package ?? "a package") \(release)" : release
+        let name = kind == .npmIndex || kind == .npmDocument ? "\(package ?? "a package") \(release)" : release
         result.withheld.append(Withheld(name, objection))
         if case .tooYoung(_, let opens) = objection { result.note(change: opens) }
     }

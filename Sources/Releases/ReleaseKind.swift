@@ -6,20 +6,25 @@ package enum ReleaseKind: String, CaseIterable, Sendable {
     case pythonFile = "python-file"
     /// The document about an npm package, with all its versions (a packument): `time` says when each was published.
     case npmIndex = "npm-index"
+    /// A document at a path that may be anything: that of an npm package if it has the form of one. Registries below a path of a host are so.
+    case npmDocument = "npm-document"
     /// The index of a Python project in JSON (PEP 691): `upload-time` says when each file was published (PEP 700).
     case pythonIndex = "python-index"
 
     package var isIndex: Bool {
         switch self {
         case .file, .pythonFile: false
-        case .npmIndex, .pythonIndex: true
+        case .npmIndex, .npmDocument, .pythonIndex: true
         }
     }
+
+    /// Whether the path alone says that the response is an index.
+    package var isCertainOfIndex: Bool { isIndex && self != .npmDocument }
 
     /// The form in which two names of one package are equal. Python ignores case, and takes `-`, `_` and `.` for the same (PEP 503).
     package func normalised(_ name: String) -> String {
         switch self {
-        case .file, .npmIndex: name
+        case .file, .npmIndex, .npmDocument: name
         case .pythonFile, .pythonIndex: normalisedPythonName(name)
         }
     }

@@ -12,6 +12,8 @@ package struct Recipe: Sendable, Equatable {
     package let about: String
     /// In the order in which they are consulted. None of them names a host.
     package let rules: [CacheRule]
+    /// Rules that are consulted after those of all recipes in use: for paths that may be of another ecosystem.
+    package let rulesElsewhere: [CacheRule]
 
     /// Some of the rules say that their responses offer releases, so that they can have a minimum age.
     package var hasReleases: Bool { rules.contains { $0.changes.release != nil } }
@@ -60,6 +62,8 @@ package struct RecipeUse: Sendable, Equatable {
         return [rule]
     }
 
+    fileprivate var rulesElsewhere: [CacheRule] { recipe.map { $0.rulesElsewhere.map(placed) } ?? [] }
+
     fileprivate var ruleForOtherPaths: CacheRule { placed(Recipe.otherPaths) }
 
     private func placed(_ rule: CacheRule) -> CacheRule {
@@ -97,7 +101,8 @@ extension Configuration {
     ///
     /// Those for the other paths come last. So one host can serve several ecosystems.
     package var recipeRules: [CacheRule] {
-        let rules = recipes.flatMap(\.rules) + recipes.map(\.ruleForOtherPaths)
+        let rules =
+            recipes.flatMap(\.rules) + recipes.flatMap(\.rulesElsewhere) + recipes.map(\.ruleForOtherPaths)
         return rules.enumerated().map { index, rule in
             var rule = rule
             rule.number = cache.rules.count + index + 1

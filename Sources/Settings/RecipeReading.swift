@@ -9,7 +9,7 @@ package struct LoadedRecipe: Sendable {
     package let errors: [ConfigurationError]
 }
 
-/// Reads the tree of a recipe's file: `about`, what holds for all of its rules, and `rules`.
+/// Reads the tree of a recipe's file: `about`, what holds for all of its rules, `rules`, and `elsewhere`.
 package func loadRecipe(_ root: ConfigurationNode, name: String) -> LoadedRecipe {
     var problems: [SettingProblem] = []
     let recipe = readRecipe(root, name: name, &problems)
@@ -29,14 +29,15 @@ private func readRecipe(_ node: ConfigurationNode, name: String, _ problems: ino
     let general = readChanges(&reader)
     let kind = SettingKind<[CacheRule]>.elements("rules", allowed: "a list of rules", read: readRecipeRule)
     let rules = reader.requiredValue("rules", kind)
+    let elsewhere = reader.value("elsewhere", kind)
     guard reader.finish("key", into: &problems), let about, let rules else { return nil }
+    func completed(_ rule: CacheRule) -> CacheRule {
+        var rule = rule
+        rule.changes = rule.changes.over(general)
+        return rule
+    }
     return Recipe(
-        name: name, about: about,
-        rules: rules.map { rule in
-            var rule = rule
-            rule.changes = rule.changes.over(general)
-            return rule
-        })
+        name: name, about: about, rules: rules.map(completed), rulesElsewhere: (elsewhere ?? []).map(completed))
 }
 
 /// A rule of a recipe says what it is about, and names paths. Hosts, zones and what names them are for the configuration to say.

@@ -21,6 +21,7 @@ enum RecipeRows {
                 ("/whl/cpu/torch-2.0-cp311-linux_x86_64.whl", .exactly(86_400)),
                 ("/simple/", .atMost(600)), ("/simple/six/", .atMost(600)), ("/simple/six", .atMost(600)),
                 ("/team/pypi/simple/six/", .atMost(600)), ("/pypi/six/json", .atMost(600)),
+                ("/root/pypi/+simple/six/", .atMost(600)), ("/root/pypi/+simple/", .atMost(600)),
                 ("/pypi/six/1.16.0/json", .atMost(600)),
                 ("/simple/six/extra", .revalidated), ("/", .revalidated),
             ])
@@ -33,7 +34,8 @@ enum RecipeRows {
                 ("/left-pad", .atMost(300)), ("/@acme%2ftool", .atMost(300)), ("/@acme%2Ftool", .atMost(300)),
                 ("/@acme/tool", .atMost(300)), ("/left-pad/1.3.0", .atMost(300)), ("/left-pad/latest", .atMost(300)),
                 ("/files/left-pad-1.3.0.tgz", .revalidated), ("/a/b/left-pad-1.3.0.tgz", .revalidated),
-                ("/a/b/c", .revalidated),
+                ("/a/b/c", .revalidated), ("/repository/npm/left-pad", .revalidated), ("/a/b/", .revalidated),
+                ("/api/npm/npm/@acme%2ftool", .revalidated),
                 ("/-/left-pad-1.3.0.tgz", .revalidated), ("/-/package/left-pad/dist-tags", .atMost(300)),
                 ("/-/npm/v1/security/advisories/bulk", .neverStored), ("/-/whoami", .neverStored),
                 ("/-/user/org.couchdb.user:me", .neverStored), ("/-/v1/search", .revalidated),

@@ -178,6 +178,26 @@ struct RecipeUseTests {
         }
     }
 
+    /// npm's rule for documents below a path would match the other's paths as well.
+    @Test(arguments: ["npm, hosts", "python, hosts"])
+    func `an npm registry below a path takes nothing from others on its host`(
+        _ first: String
+    ) throws {
+        let second = first.hasPrefix("npm") ? "python, hosts" : "npm, hosts"
+        let rules = try rules(
+            "recipes: [ \([first, second].map { "{ use: \($0): packages.example.org, min_age: 3d }" }.joined(separator: ", ")) ]"
+        )
+        func recipe(_ path: String) throws -> String? {
+            try handling(of: path, rules).rule.flatMap { rules.rules[$0 - 1].recipe }
+        }
+        for path in ["/pypi/simple/six/", "/pypi/simple/six", "/root/pypi/+simple/six/", "/x/files/six-1.0.whl"] {
+            #expect(try recipe(path) == "python", "\(path)")
+        }
+        for path in ["/npm/left-pad", "/npm/@acme%2ftool", "/npm/@acme/tool", "/npm/left-pad/-/left-pad-1.tgz"] {
+            #expect(try recipe(path) == "npm", "\(path)")
+        }
+    }
+
     /// `/x/-/../private` is not what its bytes say.
     @Test func `a path that an origin may read in another way must match in both readings`() throws {
         let rules = try rules("recipes: [ { use: npm, hosts: packages.example.org } ]")

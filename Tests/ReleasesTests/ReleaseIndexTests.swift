@@ -100,6 +100,29 @@ struct NpmIndexTests {
         #expect(result.text == nil && result.changesAt == parseTimestamp("2026-11-23T13:00:00Z".utf8))
     }
 
+    /// A document at a path that may be anything, and whether it has the form of the one about a package.
+    static let documents: [(text: String, isIndex: Bool)] = [
+        (#"{"versions":{"2.0.0":{}},"time":{"2.0.0":"2026-11-22"}}"#, true),
+        (#"{"time":{"2.0.0":"2026-11-22"},"dist-tags":{},"versions":{"2.0.0":{}}}"#, true),
+        // About a version, a list, and others that have such a member.
+        (#"{"name":"a","version":"2.0.0","dist":{},"time":{"2.0.0":"2026-11-22"}}"#, false),
+        (#"{"versions":["2.0.0"],"time":{"2.0.0":"2026-11-22"}}"#, false),
+        (#"{"versions":{"2.0.0":{}},"time":"2026-11-22"}"#, false), (#"{"versions":{"2.0.0":{}}}"#, false),
+        (#"[{"versions":{"2.0.0":{}},"time":{"2.0.0":"2026-11-22"}}]"#, false), ("{", false), ("", false),
+        (#"{"a":{"versions":{"2.0.0":{}},"time":{"2.0.0":"2026-11-22"}}}"#, false),
+    ]
+    @Test(arguments: documents) func `where the path does not tell, the form does`(
+        _ row: (text: String, isIndex: Bool)
+    ) throws {
+        let result = try filtered(row.text, .npmDocument)
+        #expect((result.text != nil) == row.isIndex && (result.withheld.map(\.release) == ["a 2.0.0"]) == row.isIndex)
+    }
+
+    @Test func `an index of that form that is ambiguous is refused`() {
+        let text = #"{"versions":{},"time":{},"versions":{}}"#
+        #expect(throws: IndexError.ambiguous) { try filtered(text, .npmDocument) }
+    }
+
     static let broken: [String] = [
         "", "[]", "{", #"{"versions":{}"#, #"{"versions":{}}x"#, #"{"versions":{"1.0.0":}}"#, #"{"versions":{"a":1,}}"#,
         #"{"versions":{},"versions":{}}"#, #"{"time":{},"time":{}}"#, #"{"dist-tags":{},"dist-tags":{}}"#,

@@ -235,6 +235,40 @@ struct ReleaseIndexScenarios {
         }
     }
 
+    static let below = rule(kind: "npm-document").replacing(
+        "\"/{package}\"", with: "[ \"*/@{scope}/{package}\", \"*/{package}\" ]")
+
+    @Test(arguments: [
+        "/p", "/repository/npm-group/p", "/artifactory/api/npm/npm/p", "/x/@acme/p", "/x/@acme%2fp", "/x//p",
+        "/x/./p", "/x;v=1/p", "/x/p;v=1",
+    ]) func `a document below a path is filtered if it has the form of an index`(_ path: String) throws {
+        try scenario(cache: Self.below) { s in
+            s.origin.expects("GET \(path)", "Accept: application/json").replies(
+                200, Self.fields, Array(Self.index().utf8))
+            let answer = try s.client().get(path, Self.accept)
+            #expect(
+                answer.status == 200 && Self.withoutRestrictions(answer.text) == Self.index(young: false), "\(answer)")
+        }
+    }
+
+    @Test(arguments: ["application/json", "text/html", "application/octet-stream"], ["", ", undated: refuse"])
+    func `and nothing else is touched, stored or not`(type: String, more: String) throws {
+        let below = Self.below.replacing("age: 3d", with: "age: 3d\(more)")
+        try scenario(cache: below) { s in
+            let texts = [#"{"versions":["2.0.0"],"time":{"2.0.0":"\#(Self.time(-3600))"}}"#, "[]", "{", "x"]
+            for (number, text) in texts.enumerated() {
+                for control in ["max-age=60", "no-store"] {
+                    let path = "/x/\(number)/\(control)"
+                    s.origin.expects("GET \(path)").replies(
+                        200, "Content-Type: \(type)", "ETag: \"o\"", "Cache-Control: \(control)", body: text)
+                    let answer = try s.client().get(path)
+                    #expect(answer.status == 200 && answer.text == text && answer["ETag"] == "\"o\"", "\(answer)")
+                }
+            }
+            #expect(s.count(.releasesRemoved) == 0)
+        }
+    }
+
     @Test func `a Python index loses files, and keeps everything else`() throws {
         try scenario(cache: Self.rule(kind: "python-index")) { s in
             let old = #"{ "filename": "p-1.0.zip", "upload-time": "2020-01-01T00:00:00Z" }"#

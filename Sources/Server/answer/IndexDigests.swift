@@ -159,10 +159,15 @@ private struct PromisingIndex: Sendable {
         guard let base = TargetURI(uri), let text = try? text.decoded(),
             let promised = try? promisedDigests(text, kind, form)
         else { return [] }
+        let directory = PathReadings.name(ofURI: base.normalised) + [UInt8(ascii: "/")]
         return promised.compactMap { digest in
             guard let file = base.resolving(digest.reference),
                 let algorithm = DigestRule.Algorithm(rawValue: digest.algorithm.rawValue)
             else { return nil }
+            // A document that may be anybody's speaks for what is below it alone.
+            guard kind.isCertainOfIndex || PathReadings.name(ofURI: file.normalised).starts(with: directory) else {
+                return nil
+            }
             return (file.normalised, algorithm, digest.digits)
         }
     }

@@ -37,7 +37,10 @@ extension Exchange {
 
     /// Whether a response that is not stored may go on to the client. If it may not, refuses.
     func mayPass(_ response: ReceivedResponse) -> Bool {
-        if isFilteredIndex(response.fields, status: response.status), request.method != .head { return mayPassUnread() }
+        if isFilteredIndex(response.fields, status: response.status), request.method != .head {
+            // Of what is not stored nobody knows whether it has the form of an index.
+            return request.releaseRule?.kind.isCertainOfIndex == false || mayPassUnread()
+        }
         return isReleased(response.fields, status: response.status)
     }
 }

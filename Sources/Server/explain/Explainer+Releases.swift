@@ -9,7 +9,11 @@ extension Explainer {
     mutating func refusalByAge() -> (Explanation.Decision, String)? {
         guard let rule = request.releaseRule, let selected, let path = request.access.path else { return nil }
         guard !rule.kind.isIndex else {
-            note("min_age", "index", "releases that are too young are removed")
+            note(
+                "min_age", "index",
+                rule.kind.isCertainOfIndex
+                    ? "releases that are too young are removed"
+                    : "releases that are too young are removed, if the document is the index of a package")
             return nil
         }
         let (verdict, file) = rule.verdict(

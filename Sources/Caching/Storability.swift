@@ -28,6 +28,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case notCacheable
     case neverReusable
     case headTooLarge
+    case staleElsewhere
 
     /// The parameter `detail` of `Cache-Status` (RFC 9211 §2.8).
     package var token: StaticString {
@@ -54,6 +55,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .notCacheable: "not-cacheable"
         case .neverReusable: "never-reusable"
         case .headTooLarge: "head-too-large"
+        case .staleElsewhere: "stale-elsewhere"
         }
     }
 
@@ -82,6 +84,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .neverReusable: "the response is stale at once and has no validator"
         case .headTooLarge:
             "validations have added so many fields that the head is larger than one that is received may be"
+        case .staleElsewhere: "another node of the fleet had it stored, and stale, and the origin did not confirm it"
         }
     }
 }

@@ -3,7 +3,7 @@ package import Message
 /// What a node says of itself and of its client when it asks another one: the value of `Larder-Peer` in its request.
 ///
 /// ```
-/// Larder-Peer: 1 3f…(32 hexadecimal digits) node=cache-1 at=1700000000000-0%20… client=10.1.2.3 user=alice scheme=Basic group=staff
+/// Larder-Peer: 2 3f…(32 hexadecimal digits) node=cache-1 at=1700000000000-0%20… client=10.1.2.3 user=alice scheme=Basic group=staff
 /// ```
 ///
 /// The version comes first, then a code over all that follows. The code shows that the other node has the secret of the fleet: with another secret
@@ -37,7 +37,7 @@ package struct PeerQuestion: Equatable, Sendable {
     package init(node: String) { self.node = node }
 
     package static let fieldName = Array("Larder-Peer".utf8)
-    static let version = UInt8(ascii: "1")
+    static let version = UInt8(ascii: "2")
     /// Of a value in bytes. Groups are the only part that can be long; a node with more does not ask.
     package static let bytesMax = 8192
     private static let codeDigits = 32
@@ -174,9 +174,13 @@ package enum PeerObjection: String, Error, CaseIterable, Sendable {
 }
 
 /// What a node says of its answer to another one: the value of `Larder-Peer` in its response.
+///
+/// It says whose word the answer is, so that the other node takes nothing for the word of the origin that is not.
 package enum PeerVerdict: Equatable, Sendable {
-    /// It comes from the store.
+    /// It comes from the store, and is fresh, or the origin has just confirmed it.
     case hit
+    /// It comes from the store, and is stale: a rule or the request allows that, or the origin did not answer. It confirms nothing, and must not be stored.
+    case stale
     /// The origin was asked for it.
     case fetched
     /// The origin was asked for it, and it cannot be stored: the next one will be for its client alone, too.
@@ -187,11 +191,12 @@ package enum PeerVerdict: Equatable, Sendable {
 
     package var text: String {
         switch self {
-        case .hit: "1 hit"
-        case .fetched: "1 fetched"
-        case .passed: "1 passed"
-        case .working: "1 working"
-        case .refused(let objection): "1 refused \(objection.rawValue)"
+        case .hit: "2 hit"
+        case .stale: "2 stale"
+        case .fetched: "2 fetched"
+        case .passed: "2 passed"
+        case .working: "2 working"
+        case .refused(let objection): "2 refused \(objection.rawValue)"
         }
     }
 
@@ -209,17 +214,18 @@ package enum PeerVerdict: Equatable, Sendable {
     /// Whatever a node says that speaks another version is a refusal for the version. Returns nil for anything else: then the answer is not one of this protocol.
     package init?(_ value: ArraySlice<UInt8>) {
         switch String(decoding: value, as: UTF8.self) {
-        case "1 hit": self = .hit
-        case "1 fetched": self = .fetched
-        case "1 passed": self = .passed
-        case "1 working": self = .working
+        case "2 hit": self = .hit
+        case "2 stale": self = .stale
+        case "2 fetched": self = .fetched
+        case "2 passed": self = .passed
+        case "2 working": self = .working
         case let text:
             let words = text.split(separator: " ")
-            if let version = words.first, version != "1", version.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            if let version = words.first, version != "2", version.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
                 self = .refused(.version)
                 return
             }
-            guard words.count == 3, words[0] == "1", words[1] == "refused" else { return nil }
+            guard words.count == 3, words[0] == "2", words[1] == "refused" else { return nil }
             // A later release may have other reasons.
             self = .refused(PeerObjection(rawValue: String(words[2])) ?? .unanswered)
         }

@@ -62,11 +62,24 @@ package enum Service: Equatable, Sendable {
 }
 
 extension Service {
-    /// Whether the answer comes from what was stored, as far as another node is concerned that asks.
-    package var isFromStore: Bool {
+    /// Whose word the answer is, for another node that asks.
+    package enum Authority: Equatable, Sendable {
+        /// It was stored, and is fresh or was just confirmed by the origin.
+        case store
+        /// The origin was asked for it.
+        case origin
+        /// It was stored, and is stale: nobody vouches for it.
+        case nobody
+    }
+
+    /// - Parameter isFresh: whether the response is fresh now, by the rules for the request.
+    package func authority(isFresh: Bool) -> Authority {
         switch self {
-        case .hit, .shared, .stale, .revalidated, .staleOnError: true
-        case .collapsed, .part, .miss, .peer: false
+        case .hit, .shared, .revalidated, .peer(_, _, isHit: true): .store
+        case .miss, .peer(_, _, isHit: false): .origin
+        // The other request may have got a stale response, and the bytes that are there may belong to one.
+        case .collapsed, .part: isFresh ? .origin : .nobody
+        case .stale, .staleOnError: .nobody
         }
     }
 }

@@ -9,6 +9,7 @@ extension Retrieval {
     package func invalidates(refusing head: Head) -> Bool { Caching.invalidates(request.cache, status: head.status) }
 
     mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+        precondition(!head.isStale || !plan.isConditional, "the driver takes no stale response where one is validated")
         if head.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }
             return answer(.freshen(confirmed), .discard, receiving(total: nil))
@@ -16,6 +17,7 @@ extension Retrieval {
         if case .contradictory = promise(head.status, head.fields) {
             return failHead(.responseInvalid, plan, staleMayServe)
         }
+        if head.isStale { return pass(Passed(head), notStored: .staleElsewhere, invalidates: false) }
         let invalidates = Caching.invalidates(request.cache, status: head.status)
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
             return decidePart(head, invalidates: invalidates)
@@ -114,7 +116,7 @@ extension Retrieval {
         _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         guard case .goesOn(let range, let whole) = judge(head, part), let end = part.end else {
-            let removesStored = [200, 404, 410, 416].contains(head.status)
+            let removesStored = !head.isStale && [200, 404, 410, 416].contains(head.status)
             return abandon(hole: part, removesStored: removesStored, head, plan, staleMayServe)
         }
         if let objection = objectionToBytes(of: request.cache, fields: head.fields, handling: head.handling) {

@@ -68,11 +68,13 @@ extension Retrieval {
         package let handling: CacheHandling
         /// What the rules say beyond the handling.
         package let particulars: HandlingParticulars?
+        /// Another node of the fleet sent it, and says that its response is stale. It confirms nothing, and is not stored.
+        package let isStale: Bool
         package let receivedAt: WallTime
 
         package init(
             status: UInt16, fields: Fields, endToEnd: Fields?, length: UInt64?, handling: CacheHandling,
-            particulars: HandlingParticulars? = nil, receivedAt: WallTime
+            particulars: HandlingParticulars? = nil, isStale: Bool = false, receivedAt: WallTime
         ) {
             self.status = status
             self.fields = fields
@@ -80,6 +82,7 @@ extension Retrieval {
             self.length = length
             self.handling = handling
             self.particulars = particulars
+            self.isStale = isStale
             self.receivedAt = receivedAt
         }
     }
@@ -145,6 +148,9 @@ extension Retrieval {
         package let invalidates: Bool
         /// The response to a HEAD may update the stored response to GET (RFC 9111 §4.3.5).
         package let updatesStored: Bool
+
+        /// Whether the response is for this client because of what it says.
+        package var refutesSharing: Bool { notStored != nil && notStored != .staleElsewhere }
 
         package init(notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool) {
             self.notStored = notStored

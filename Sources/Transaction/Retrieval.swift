@@ -268,6 +268,15 @@ extension Retrieval {
         }
     }
 
+    /// Whether an answer is of use that another node calls stale. It cannot validate what is stored here; without that, it is better than none.
+    package var takesStale: Bool {
+        switch state {
+        case .asked(.first(let plan), _): !plan.isConditional
+        case .asked(.hole, _), .asked(.rest, _): true
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying, .finished: false
+        }
+    }
+
     func conditions(of question: Question) -> [(FieldName, [UInt8])] {
         switch question {
         case .hole(let part, _): return part.conditions(asStored: true)

@@ -377,10 +377,10 @@ struct FleetPeersTests {
                 (authority, "certificate required"),
                 (authority + own, "403"),
                 (
-                    authority + own + ["--proxy-header", "Larder-Peer: 1 \(String(repeating: "0", count: 32)) node=x"],
+                    authority + own + ["--proxy-header", "Larder-Peer: 2 \(String(repeating: "0", count: 32)) node=x"],
                     "403"
                 ),
-                (authority + own + ["-H", "Larder-Peer: 2"], "403"),
+                (authority + own + ["-H", "Larder-Peer: 3"], "403"),
             ]
             for row in rows {
                 let output = try await fleet.place.run(

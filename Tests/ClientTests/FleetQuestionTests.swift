@@ -6,7 +6,7 @@ import Testing
 /// What one node makes of the answers of another: refusals, late ones, and none.
 @Suite("A fleet: what nodes answer each other", .enabled(if: Fleet.isInstalled, "packages curl, redis-server"))
 struct FleetQuestionTests {
-    static let working = "HTTP/1.1 102 Processing\r\nLarder-Peer: 1 working\r\n\r\n"
+    static let working = "HTTP/1.1 102 Processing\r\nLarder-Peer: 2 working\r\n\r\n"
 
     /// Blocks until it is so, or a minute has passed.
     private static func waits(_ holds: () -> Bool) {
@@ -66,7 +66,7 @@ struct FleetQuestionTests {
         try await Fleet.withScriptedNode(plan) { head, connection, origin in
             guard let path = origin.path(in: head), connection.send(Self.working) else { return false }
             if path.hasPrefix("/100/held") { Self.waits { released.withLock { $0.contains(path) } } }
-            return connection.answer("1 fetched", FleetOrigin.body(path, 1))
+            return connection.answer("2 fetched", FleetOrigin.body(path, 1))
         } _: { (fleet: Fleet, node: ScriptedNode) async throws -> Void in
             let larder = fleet.nodes[0]
             func figures() async throws -> [Int] {
@@ -109,7 +109,7 @@ struct FleetQuestionTests {
     // MARK: bodies that break off
 
     /// A body breaks off behind its beginning. Where the node had the response stored, it is the node that fails; otherwise the origin may have.
-    @Test(arguments: [("1 hit", true), ("1 fetched", false)])
+    @Test(arguments: [("2 hit", true), ("2 fetched", false)])
     func `a body that breaks off counts against the node that had it`(_ row: (verdict: String, isFailure: Bool))
         async throws
     {
@@ -164,13 +164,13 @@ struct FleetQuestionTests {
         try await Fleet.withScriptedNode { head, connection, origin in
             question.withLock { $0 = head }
             return connection.send(
-                "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 1 refused absent\r\nContent-Length: 0\r\n\r\n")
+                "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 2 refused absent\r\nContent-Length: 0\r\n\r\n")
         } _: { (fleet: Fleet, _: ScriptedNode) async throws -> Void in
             let peers = try #require(fleet.peers)
             try await fleet.get(try await fleet.fresh("/100/asked", ownedBy: 1), fleet.nodes[0])
             let asked = try #require(question.withLock { $0 })
-            let value = try #require(asked.firstMatch(of: /Larder-Peer: (1 [^\r]*)\r\n/)).1
-            let values = ["2 \(value.dropFirst(2))", "0 \(value.dropFirst(2))", "2", "12 \(value.dropFirst(2))", "1 x"]
+            let value = try #require(asked.firstMatch(of: /Larder-Peer: (2 [^\r]*)\r\n/)).1
+            let values = ["3 \(value.dropFirst(2))", "1 \(value.dropFirst(2))", "2", "12 \(value.dropFirst(2))", "2 x"]
             let answers = try await blocking {
                 let connection = try SecuredConnection.connect(peers.ports[0], of: peers)
                 return (values + [String(value)]).map { other -> String in
@@ -181,9 +181,9 @@ struct FleetQuestionTests {
                 }
             }
             for (value, answer) in zip(values, answers) {
-                let says = value.hasPrefix("1 ") ? "malformed" : "version"
+                let says = value.hasPrefix("2 ") ? "malformed" : "version"
                 #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(value): \(answer)")
-                #expect(answer.contains("\r\nLarder-Peer: 1 refused \(says)\r\n"), "\(value): \(answer)")
+                #expect(answer.contains("\r\nLarder-Peer: 2 refused \(says)\r\n"), "\(value): \(answer)")
             }
             #expect(answers.last?.hasPrefix("HTTP/1.1 200 ") == true, "\(answers.last ?? "")")
             #expect(try await fleet.nodes[0].statistic("owners", "refused_secret") == values.count)
@@ -192,10 +192,10 @@ struct FleetQuestionTests {
     }
 
     static let laterAnswers = [
+        "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 3 refused version\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 2 refused version\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 403 Forbidden\r\nLarder-Peer: 1 refused version\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nLarder-Peer: 2 hit\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nwrong",
-        "HTTP/1.1 102 Processing\r\nLarder-Peer: 2 working\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong",
+        "HTTP/1.1 200 OK\r\nLarder-Peer: 3 hit\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nwrong",
+        "HTTP/1.1 102 Processing\r\nLarder-Peer: 3 working\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong",
     ]
 
     @Test(arguments: laterAnswers)

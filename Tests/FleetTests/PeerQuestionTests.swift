@@ -47,10 +47,10 @@ import Testing
         }
         let other = try #require(whole().encoded(hash: otherHash))
         #expect(objection(other) == .secret)
-        #expect(objection([0x32] + value.dropFirst()) == .version)
+        #expect(objection([0x31] + value.dropFirst()) == .version)
         #expect(objection([]) == .version)
-        #expect(objection(Array("1 ".utf8)) == .malformed)
-        #expect(objection(Array("1 abc".utf8)) == .malformed)
+        #expect(objection(Array("2 ".utf8)) == .malformed)
+        #expect(objection(Array("2 abc".utf8)) == .malformed)
         #expect(objection(value + [UInt8](repeating: 0x20, count: 9000)) == .malformed)
     }
 
@@ -62,14 +62,16 @@ import Testing
 
     static let verdicts: [(text: String, means: PeerVerdict?)] =
         [
-            ("1 hit", .hit), ("1 fetched", .fetched), ("1 passed", .passed), ("1 working", .working),
-            ("1 refused later", .refused(.unanswered)),
-            ("2 hit", .refused(.version)), ("2", .refused(.version)), ("10 refused secret", .refused(.version)),
-            ("2x hit", nil), ("1", nil), ("1 hit x", nil), ("", nil), ("hit", nil), ("1 refused", nil), ("1 HIT", nil),
-        ] + PeerObjection.allCases.map { ("1 refused \($0.rawValue)", PeerVerdict.refused($0)) }
+            ("2 hit", .hit), ("2 stale", .stale), ("2 fetched", .fetched), ("2 passed", .passed),
+            ("2 working", .working), ("2 refused later", .refused(.unanswered)),
+            // Of a release that called a stale response a hit.
+            ("1 hit", .refused(.version)), ("1 refused absent", .refused(.version)),
+            ("3 hit", .refused(.version)), ("3", .refused(.version)), ("10 refused secret", .refused(.version)),
+            ("2x hit", nil), ("2", nil), ("2 hit x", nil), ("", nil), ("hit", nil), ("2 refused", nil), ("2 HIT", nil),
+        ] + PeerObjection.allCases.map { ("2 refused \($0.rawValue)", PeerVerdict.refused($0)) }
     @Test(arguments: verdicts) func `a verdict`(_ row: (text: String, means: PeerVerdict?)) {
         #expect(PeerVerdict(Array(row.text.utf8)[...]) == row.means)
-        if let means = row.means, row.text.hasPrefix("1 "), row.text != "1 refused later" {
+        if let means = row.means, row.text.hasPrefix("2 "), row.text != "2 refused later" {
             #expect(means.text == row.text)
         }
     }
@@ -78,6 +80,6 @@ import Testing
         var bytes = Array("before HTTP/1.1 200 OK\r\nAge: 1\r\n\r\n".utf8)
         PeerVerdict.hit.insert(intoHeadAt: 7, of: &bytes)
         #expect(
-            String(decoding: bytes, as: UTF8.self) == "before HTTP/1.1 200 OK\r\nLarder-Peer: 1 hit\r\nAge: 1\r\n\r\n")
+            String(decoding: bytes, as: UTF8.self) == "before HTTP/1.1 200 OK\r\nLarder-Peer: 2 hit\r\nAge: 1\r\n\r\n")
     }
 }

@@ -169,6 +169,20 @@ struct ServiceTests {
         (.staleOnError(.stale, status: 0), "larder; fwd=stale; ttl=3; detail=stale-on-error"),
         (.staleOnError(.stale, status: 503), "larder; fwd=stale; fwd-status=503; ttl=3; detail=stale-on-error"),
     ]
+    static let authorities: [(service: Service, isFresh: Bool, authority: Service.Authority)] = [
+        (.hit, true, .store), (.shared, true, .store), (.revalidated(.stale), false, .store),
+        (.peer(.uriMiss, status: 200, isHit: true), true, .store),
+        (.peer(.uriMiss, status: 200, isHit: false), false, .origin), (.miss(.uriMiss, status: 200), false, .origin),
+        (.collapsed, true, .origin), (.collapsed, false, .nobody), (.part(status: 206), true, .origin),
+        (.part(status: 206), false, .nobody), (.stale, false, .nobody),
+        (.staleOnError(.stale, status: 503), false, .nobody),
+    ]
+    @Test(arguments: authorities) func `what is stale has nobody's word`(
+        _ row: (service: Service, isFresh: Bool, authority: Service.Authority)
+    ) {
+        #expect(row.service.authority(isFresh: row.isFresh) == row.authority)
+    }
+
     @Test(arguments: rows) func `each way of serving has its own Cache-Status`(_ row: (service: Service, text: String))
     {
         var bytes: [UInt8] = []

@@ -68,13 +68,15 @@ extension Retrieval {
 }
 
 private func head(
-    _ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0, failures: FailureStatuses = []
+    _ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0, failures: FailureStatuses = [],
+    isStale: Bool = false
 ) -> Fact {
     var handling = CacheHandling()
     handling.failureStatuses = failures
     return .head(
         Retrieval.Head(
-            status: status, fields: lines, endToEnd: nil, length: length, handling: handling, receivedAt: now))
+            status: status, fields: lines, endToEnd: nil, length: length, handling: handling, isStale: isStale,
+            receivedAt: now))
 }
 
 private let hundred = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"), (.contentLength, "100"))
@@ -352,6 +354,14 @@ struct RetrievalTests {
                 "store", "\(Retrieval.Action.pass(.init(notStored: nil, invalidates: false, updatesStored: false)))",
             ]),
         Row("no-store is passed on", miss(), open + [head(200, unstorable)], expect: opened + ["\(passNoStore)"]),
+        Row(
+            "what another node has stale is passed on, and not stored", miss(),
+            open + [head(200, hundred, length: 100, isStale: true)],
+            expect: opened + ["\(passAsIs(.staleElsewhere, false))"]),
+        Row(
+            "a part of it, too", miss(request(.get, fields((.range, "bytes=0-49")))),
+            open + [head(206, part("0-49/100"), length: 50, isStale: true)],
+            expect: opened + ["\(passAsIs(.staleElsewhere, false))"]),
         Row(
             "304 confirms what was selected", validation(), open + [head(304, tagged)],
             expect: opened + ["\(Retrieval.Action.freshen(.selected))"]),

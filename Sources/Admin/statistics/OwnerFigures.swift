@@ -96,8 +96,8 @@ let ownerFigures: [Figure<Statistics.Owners>] = [
     Figure(
         "unanswered", .counter("unanswered"), shown: .detail,
         help:
-            "Nodes that had no answer: they lack a purge that this node has applied, have nothing stored, or their rules or the origin refused the request.",
-        count: { $0.failures("behind", "absent", "unanswered", "personal") }),
+            "Nodes that had no answer: they lack a purge that this node has applied, have nothing stored, or something stale that validates nothing, or their rules or the origin refused the request.",
+        count: { $0.failures("behind", "absent", "stale", "unanswered", "personal") }),
     Figure(
         "misconfigured", .counter("misconfigured"), shown: .trouble,
         help: "Nodes that refused this one: they have another secret, or a release that speaks another version.",

@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Fleet
 import Forwarding
 import Framing
 import Message
@@ -34,7 +35,10 @@ extension Exchange {
         // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
         isAnswered = true
         self.service = service
-        if request.peer != nil { stream.peerVerdict = service.isFromStore ? .hit : .fetched }
+        if request.peer != nil {
+            let isFresh = request.terms(of: released).isFresh(worker.wallTime)
+            stream.peerVerdict = PeerVerdict(service.authority(isFresh: isFresh))
+        }
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
             ownFields: fields(of: released, released === record ? ownFields : nil), inOnePiece: stream.limits == nil)

@@ -1,6 +1,17 @@
 import Fleet
+import Forwarding
 import Framing
 import Transaction
+
+extension PeerVerdict {
+    init(_ authority: Service.Authority) {
+        switch authority {
+        case .store: self = .hit
+        case .origin: self = .fetched
+        case .nobody: self = .stale
+        }
+    }
+}
 
 /// Answers another node of the fleet, which asks for what this node owns.
 ///

@@ -250,6 +250,8 @@ final class PeerDesk: Sendable {
 /// What came of asking another node.
 enum PeerResult: Equatable, CustomStringConvertible {
     case hit, fetched, passed
+    /// It has a stale response, which is of no use here.
+    case stale
     /// It answered, and has no answer.
     case refused(PeerObjection)
     /// No connection could be opened.
@@ -266,7 +268,7 @@ enum PeerResult: Equatable, CustomStringConvertible {
     /// Whether the node itself failed.
     var isFailure: Bool {
         switch self {
-        case .hit, .fetched, .passed, .abandoned: false
+        case .hit, .fetched, .passed, .stale, .abandoned: false
         case .refused(let objection):
             switch objection {
             case .version, .secret, .malformed: true
@@ -276,9 +278,19 @@ enum PeerResult: Equatable, CustomStringConvertible {
         }
     }
 
+    init(_ verdict: PeerVerdict) {
+        switch verdict {
+        case .hit, .stale: self = .hit
+        case .fetched, .working: self = .fetched
+        case .passed: self = .passed
+        case .refused(let objection): self = .refused(objection)
+        }
+    }
+
     var description: String {
         switch self {
         case .hit, .fetched, .passed: "it answers"
+        case .stale: "it has a stale response, which validates nothing"
         case .refused(.version): "it speaks another version of the protocol between nodes"
         case .refused(.secret): "it has another fleet.secret_file"
         case .refused(let objection): "it refuses: \(objection.rawValue)"
@@ -300,7 +312,7 @@ package struct PeerFigures: Sendable {
     /// Not asked, because the node had failed.
     package var passedOver: UInt64 = 0
     package var hedges: UInt64 = 0
-    /// By reason: those of `PeerObjection`, and `unreachable`, `late`, `broken`, `broken_off`.
+    /// By reason: those of `PeerObjection`, and `stale`, `unreachable`, `late`, `broken`, `broken_off`.
     package var failures: [String: UInt64] = [:]
     /// Body bytes that came from other nodes.
     package var bytes: UInt64 = 0
@@ -321,6 +333,7 @@ package struct PeerFigures: Sendable {
         switch result {
         case .hit: hits += 1
         case .fetched, .passed: fetched += 1
+        case .stale: failures["stale", default: 0] += 1
         case .refused(let objection): failures[objection.rawValue, default: 0] += 1
         case .unreachable: failures["unreachable", default: 0] += 1
         case .late: failures["late", default: 0] += 1

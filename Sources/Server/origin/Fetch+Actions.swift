@@ -132,7 +132,7 @@ extension Fetch {
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
         // Followers ask the origin themselves from here on: this response is for one client. They are woken through their inboxes, so none
         // of them runs within this call.
-        transfer?.resolve(.notShared, passing.notStored == nil ? .unknown : refutedSharing)
+        transfer?.resolve(.notShared, passing.refutesSharing ? refutedSharing : .unknown)
         guard client != nil else { return feed(.clientLeft(isStillNeeded: false)) }
         let head = RelayedHead(
             status: response.status, length: arrived.length, to: request.method,

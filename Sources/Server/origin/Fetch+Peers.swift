@@ -184,6 +184,8 @@ extension Fetch {
         }
         switch verdict {
         case .hit?, .fetched?, .passed?: break
+        // A node that joins asks for what is good enough to be stored.
+        case .stale?: guard retrieval.takesStale, quest?.asked?.isForStoreOnly == false else { return .none(.stale) }
         case .refused(let objection)?: return .none(.refused(objection))
         case .working?, nil: return .none(.broken)
         }

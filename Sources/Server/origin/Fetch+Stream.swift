@@ -489,7 +489,7 @@ extension Fetch {
         let judged = Retrieval.Head(
             status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
             length: incoming.body.missing, handling: handling,
-            particulars: snapshot.particulars(of: handling), receivedAt: now)
+            particulars: snapshot.particulars(of: handling), isStale: quest?.answer == .stale, receivedAt: now)
         let action = retrieval.on(head: judged, staleMayServe: staleMayServe)
         if case .finish(.failed) = action, retrieval.invalidates(refusing: judged) {
             invalidate(response.fields, status: response.status)

@@ -97,13 +97,13 @@ final class PeerQuest {
     func answered(_ verdict: PeerVerdict) {
         answer = verdict
         answering = asked?.peer
-        settle(verdict == .hit ? .hit : verdict == .passed ? .passed : .fetched)
+        settle(PeerResult(verdict))
     }
 
     /// The body of the answer that is being received breaks off.
     func brokeOff() {
         guard let answer, let peer = answering.take() else { return }
-        desk.noteBreakOff(of: peer, wasStored: answer == .hit, now: loop.now)
+        desk.noteBreakOff(of: peer, wasStored: answer == .hit || answer == .stale, now: loop.now)
     }
 
     /// The node that is asked gives no answer.

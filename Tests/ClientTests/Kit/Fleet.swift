@@ -282,6 +282,9 @@ final class FleetOrigin: Sendable {
     let heads = Locked<[String]>([])
     let gate = Gate()
 
+    /// The paths that are answered with 503.
+    let failing = Locked<Set<String>>([])
+
     func version(_ path: String) -> Int { versions.withLock { $0[path] ?? 1 } }
     func bump(_ path: String) { versions.withLock { $0[path, default: 1] += 1 } }
 
@@ -344,6 +347,10 @@ final class FleetOrigin: Sendable {
         }
         if keys["hold"] != nil { gate.wait() }
         if let wait = keys["wait"].flatMap({ UInt32($0) }) { usleep(wait * 1000) }
+        guard !failing.withLock({ $0.contains(path) }) else {
+            connection.send("HTTP/1.1 503 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            return
+        }
         let version = version(path)
         let tag = "\"\(path.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFFFF })-\(version)\""
         var fields =

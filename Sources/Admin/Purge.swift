@@ -30,7 +30,8 @@ func purge(
         guard !request.dryRun else { return }
         switch request.kind {
         case .hard: tier.remove(entry, key)
-        case .soft: outdate(entry, key, in: tier)
+        case .soft: mark(entry, key, in: tier) { $0.outdated }
+        case .doubt: mark(entry, key, in: tier) { $0.doubted }
         }
     }
     guard !request.dryRun, let backStore = tier.backStore else { return result }
@@ -49,7 +50,8 @@ private func inMemory(
 ) -> PurgeResult {
     switch request.kind {
     case .hard: hardPurge(matcher, in: tier, homes, dryRun: request.dryRun)
-    case .soft: softPurge(matcher, in: tier, homes, dryRun: request.dryRun)
+    case .soft: softPurge(matcher, in: tier, homes, dryRun: request.dryRun) { $0.outdated }
+    case .doubt: softPurge(matcher, in: tier, homes, dryRun: request.dryRun) { $0.doubted }
     }
 }
 
@@ -63,7 +65,8 @@ private func hardPurge(
 }
 
 private func softPurge(
-    _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes, dryRun: Bool
+    _ matcher: SelectionMatcher, in tier: Tiers, _ homes: ResponseHomes, dryRun: Bool,
+    marked: @escaping @Sendable (StoredResponse) -> StoredResponse
 ) -> PurgeResult {
     // Count as a hard purge does: only the store knows how many bytes a record takes.
     var result = PurgeResult(records: 0, bytes: 0)
@@ -80,7 +83,7 @@ private func softPurge(
                 if let response = record as? StoredResponse, matcher.matches(response) { portion.append([response]) }
             }
             homes.visit(portion) { record in
-                if let response = record as? StoredResponse { outdate(response, in: tier) }
+                if let response = record as? StoredResponse { mark(response, in: tier, marked) }
             }
         }
         cursor = next
@@ -88,22 +91,24 @@ private func softPurge(
     return result
 }
 
-private func outdate(_ record: StoredResponse, in tier: Tiers) {
+private func mark(_ record: StoredResponse, in tier: Tiers, _ marked: (StoredResponse) -> StoredResponse) {
     switch record.body.state {
     case .growing, .failed, .moved: tier.remove(record)
     // If there is no room for the marked response, the unmarked one must not stay.
-    case .complete, .partial: if !tier.replace(record, with: record.outdated) { tier.remove(record) }
+    case .complete, .partial: if !tier.replace(record, with: marked(record)) { tier.remove(record) }
     }
 }
 
 /// Loads the response into memory, because a head is changed there, and the change is then written to the disk.
-private func outdate(_ entry: ListedResponse, _ key: StorageKey, in tier: Tiers) {
+private func mark(
+    _ entry: ListedResponse, _ key: StorageKey, in tier: Tiers, _ marked: (StoredResponse) -> StoredResponse
+) {
     _ = tier.load(key, entry.keyBytes, waits: true)
     let records = unsafe entry.keyBytes.withUnsafeBytes { unsafe tier.lookup(key, $0) }
     guard let record = records.first(where: { $0.storedID == entry.id }) as? StoredResponse else {
         return tier.remove(entry, key)
     }
-    outdate(record, in: tier)
+    mark(record, in: tier, marked)
 }
 
 /// Returns false if the index cannot be read.

@@ -11,6 +11,8 @@ package struct PurgeRequest: Sendable, Equatable {
         /// Mark them stale, so that they are validated before they are served, except where stale responses may be served. Responses that
         /// are still arriving are removed.
         case soft
+        /// Purges may have been missed: only their origins can make the responses of use again. Nobody asks for this; a node of a fleet finds out.
+        case doubt
     }
 
     package init(_ selection: Selection, kind: Kind = .hard, dryRun: Bool = false) {

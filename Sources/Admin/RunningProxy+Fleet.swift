@@ -16,18 +16,18 @@ extension RunningProxy {
                 if let invalidated = InvalidatedKeys(purge: entry.purge) { return invalidateHere(invalidated.keys) }
                 return purgeHere(request(of: entry)).isDurable
             },
-            markEverythingStale: { [self] in purgeHere(RunningProxy.everythingStale).isDurable },
+            markEverythingStale: { [self] in purgeHere(RunningProxy.everythingDoubted).isDurable },
             matcher: { [self] entry in matcher(of: entry) })
         effects.startedAt = proxy.startedAt.secondsSinceEpoch
         effects.figures = { [self] in nodeFigures() }
         try proxy.joinFleet(effects)
     }
 
-    private static let everythingStale = PurgeRequest(Selection(), kind: .soft)
+    private static let everythingDoubted = PurgeRequest(Selection(), kind: .doubt)
 
-    /// A purge of another node. One that cannot be read marks everything as stale: it may concern anything.
+    /// A purge of another node. One that cannot be read puts everything in doubt: it may concern anything. So does `PurgeEntry.missed`.
     private func request(of entry: PurgeEntry) -> PurgeRequest {
-        guard var request = readable(entry) else { return RunningProxy.everythingStale }
+        guard var request = readable(entry) else { return RunningProxy.everythingDoubted }
         if let age = request.selection.olderThan { request.selection.olderThan = age + sinceIssued(entry) }
         return request
     }
@@ -48,7 +48,7 @@ extension RunningProxy {
     }
 
     private func readable(_ entry: PurgeEntry) -> PurgeRequest? {
-        try? purgeRequest(body: entry.purge, contentType: "application/json")
+        entry.purge == PurgeEntry.missed ? nil : try? purgeRequest(body: entry.purge, contentType: "application/json")
     }
 
     private func sinceIssued(_ entry: PurgeEntry) -> Seconds {

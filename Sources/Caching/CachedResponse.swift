@@ -204,6 +204,14 @@ package struct CachedResponse: Sendable, Equatable {
         result.terms = terms.outdated()
         return result
     }
+
+    /// The same response, after purges may have been missed. It is not served before its origin has confirmed it, whatever the client and the policies accept,
+    /// except by `cache-only`.
+    package func doubted() -> CachedResponse {
+        var result = self
+        result.terms = terms.doubted()
+        return result
+    }
 }
 
 /// Whether the terms are what the origin's directives and lifetime make of them.

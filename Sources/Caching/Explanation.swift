@@ -56,7 +56,9 @@ private func lifetimeLines(_ stored: CachedResponse, _ now: WallTime) -> [Explan
     let terms = stored.terms
     let left = stored.remainingLifetime(now)
     var lines = [ExplanationLine("freshness_lifetime", text(of: stored.lifetime, stored))]
-    if terms.isOutdated {
+    if terms.isDoubted {
+        lines.append(ExplanationLine("doubted", "purges of the fleet may have been missed"))
+    } else if terms.isOutdated {
         lines.append(ExplanationLine("outdated", "purged softly, or a HEAD showed another representation"))
     }
     lines.append(

@@ -24,13 +24,15 @@ package enum ValidateReason: String, CaseIterable, Sendable {
     case requestMinFresh = "request-min-fresh"
     /// The response was purged softly, or a HEAD showed another representation.
     case outdated
+    /// A purge that concerns the response may have been missed.
+    case doubted
     /// The policy says `revalidate-always`.
     case policy
 
     /// What `Cache-Status` says (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
-        case .stale, .responseNoCache, .outdated, .policy: .stale
+        case .stale, .responseNoCache, .outdated, .doubted, .policy: .stale
         case .requestNoCache, .requestMaxAge, .requestMinFresh: .request
         }
     }
@@ -68,7 +70,7 @@ package enum FetchReason: String, CaseIterable, Sendable {
 ///
 /// - Parameter use: the policies. `no-read` and `cache-only` take precedence over `revalidate-always`, which takes precedence over
 ///   `cache-first`. `cache-only` and `cache-first` serve any stored response, even with `no-cache` or `must-revalidate`: that is what an
-///   operator who sets them wants (docs/decisions/0009).
+///   operator who sets them wants (docs/decisions/0009). A response that is doubted is served by `cache-only` alone.
 package func reuse(
     of stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Reuse {
@@ -145,6 +147,7 @@ private func considered(
 ) -> Reuse {
     if let reason = ineligibility(terms, for: request) { return .fetch(reason) }
     if use.contains(.noRead) { return .fetch(.policy) }
+    if terms.isDoubted, !use.contains(.cacheOnly) { return .validate(.doubted) }
     if use.takes(terms, ttl: ttl) { return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl) }
     if request.directives.noCache { return .validate(.requestNoCache) }
     if terms.noCache { return .validate(.responseNoCache) }

@@ -25,7 +25,10 @@ package struct ReuseTerms: Sendable, Equatable {
     package private(set) var isOutdated = false
     /// No rule allows this client what one had to allow when the response was stored (`StoringPermissions`).
     private(set) var isWithheld = false
-    /// `noCache`, `isOutdated` or `isWithheld`. They are one test on the way of a hit.
+    /// A purge that concerns the response may have been missed. Only the origin can say that it is still valid: until then it is neither served stale nor
+    /// by `cache-first`. What is doubted is outdated, too.
+    package private(set) var isDoubted = false
+    /// `noCache`, `isOutdated`, `isDoubted` or `isWithheld`. They are one test on the way of a hit.
     private(set) var needsValidation: Bool
 
     init(
@@ -89,7 +92,8 @@ package struct ReuseTerms: Sendable, Equatable {
         form.write(staleWhileRevalidate)
         form.write(staleOnError)
         form.write(
-            flags: noCache, forbidsStale, allowsAuthorization, immutable, isError, isOutdated, saysStaleIfError)
+            flags: noCache, forbidsStale, allowsAuthorization, immutable, isError, isOutdated, saysStaleIfError,
+            isDoubted)
     }
 
     init(from form: inout StoredFormReader) throws(StoredFormError) {
@@ -102,6 +106,7 @@ package struct ReuseTerms: Sendable, Equatable {
         (noCache, forbidsStale, allowsAuthorization) = (flags[0], flags[1], flags[2])
         (immutable, isError, isOutdated) = (flags[3], flags[4], flags[5])
         saysStaleIfError = flags[6]
+        isDoubted = flags[7]
         needsValidation = noCache || isOutdated
     }
 
@@ -109,6 +114,12 @@ package struct ReuseTerms: Sendable, Equatable {
         var result = self
         result.isOutdated = true
         result.needsValidation = true
+        return result
+    }
+
+    func doubted() -> ReuseTerms {
+        var result = outdated()
+        result.isDoubted = true
         return result
     }
 

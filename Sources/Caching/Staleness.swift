@@ -16,6 +16,8 @@ package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
 /// A response that was never fresh may be made for one client (`ReuseTerms.isEverFresh`). It stands in only if the origin says
 /// `stale-if-error`, or the policy `stale-on-error`.
 ///
+/// What is doubted never stands in: it may have been purged.
+///
 /// - Parameter use: `stale-on-error` removes the time limit and nothing else. With `no-read` nothing is served.
 package func mayServeStaleOnError(
     _ stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
@@ -26,9 +28,9 @@ package func mayServeStaleOnError(
 package func mayServeStaleOnError(
     _ terms: ReuseTerms, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Bool {
-    guard isEligible(terms, for: request), !terms.noCache, !request.directives.noCache, !use.contains(.noRead) else {
-        return false
-    }
+    guard isEligible(terms, for: request), !terms.noCache, !terms.isDoubted, !request.directives.noCache,
+        !use.contains(.noRead)
+    else { return false }
     let left = terms.remainingLifetime(now)
     if left > .zero { return true }
     let staleness = Seconds.zero - left

@@ -18,6 +18,9 @@ package struct PurgeEntry: Equatable, Sendable {
     package static let nodeBytesMax = 255
     package static let purgeBytesMax = 16 << 10
     package static let version = 1
+    /// What `purge` is where a node has lost purges before it could tell of them: everything is put in doubt. It is no purge that anybody can ask for; a
+    /// node that does not know it cannot read it, and puts everything in doubt as well.
+    package static let missed = Array(#"{"missed":true}"#.utf8)
     private static let names = ["version", "node", "number", "at", "purge"]
     private static let codeName = Array("code".utf8)
     /// Of names and values together. Longer entries are refused before their code is computed.

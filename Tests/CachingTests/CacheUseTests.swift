@@ -9,17 +9,18 @@ struct CacheUseTests {
         var use: CacheUse
         var response: String
         var after: Int64
-        var isOutdated: Bool
+        var mark: Mark?
         var request: [String]
         var reuse: Reuse
         init(
-            _ rule: String, _ use: CacheUse, _ response: String, after: Int64, isOutdated: Bool = false,
+            _ rule: String, _ use: CacheUse, _ response: String, after: Int64, mark: Mark? = nil,
             asks request: String..., then reuse: Reuse
         ) {
             (self.rule, self.use, self.response, self.after) = (rule, use, response, after)
-            (self.isOutdated, self.request, self.reuse) = (isOutdated, request, reuse)
+            (self.mark, self.request, self.reuse) = (mark, request, reuse)
         }
     }
+    enum Mark { case outdated, doubted }
     static let none: CacheUse = []
 
     static func serve(_ age: Int64, _ ttl: Int64) -> Reuse { .serve(age: seconds(age), ttl: seconds(ttl)) }
@@ -49,7 +50,7 @@ struct CacheUseTests {
             "cache-first, the client wants it anew", .cacheFirst, "max-age=10", after: 11,
             asks: "Cache-Control: no-cache", then: stale(11, -1)),
         Row(
-            "cache-first, purged softly", .cacheFirst, "max-age=10", after: 1, isOutdated: true, then: stale(1, 0)),
+            "cache-first, purged softly", .cacheFirst, "max-age=10", after: 1, mark: .outdated, then: stale(1, 0)),
         Row(
             "cache-first, credentials", .cacheFirst, "max-age=10", after: 1, asks: "Authorization: Basic x",
             then: .fetch(.authorization)),
@@ -72,24 +73,46 @@ struct CacheUseTests {
             then: .refuse),
         Row("no-write changes nothing here", .noWrite, "max-age=10", after: 1, then: serve(1, 9)),
         Row("nor does stale-on-error", .staleOnError, "max-age=10", after: 11, then: .validate(.stale)),
-        Row("purged softly, fresh", none, "max-age=10", after: 1, isOutdated: true, then: .validate(.outdated)),
+        Row("doubted, fresh", none, "max-age=10", after: 1, mark: .doubted, then: .validate(.doubted)),
+        Row("doubted, cache-first", .cacheFirst, "max-age=10", after: 1, mark: .doubted, then: .validate(.doubted)),
         Row(
-            "and before it was stored, by a clock set back", none, "max-age=10", after: -5, isOutdated: true,
+            "doubted, cache-only: the origin is never asked", .cacheOnly, "max-age=10", after: 1, mark: .doubted,
+            then: stale(1, 0)),
+        Row("doubted, no-read", .noRead, "max-age=10", after: 1, mark: .doubted, then: .fetch(.policy)),
+        Row(
+            "doubted, whatever the client takes", none, "max-age=10", after: 1, mark: .doubted,
+            asks: "Cache-Control: max-stale", then: .validate(.doubted)),
+        Row(
+            "doubted, in its window of stale-while-revalidate", none, "max-age=10, stale-while-revalidate=99",
+            after: 11,
+            mark: .doubted, then: .validate(.doubted)),
+        Row("doubted, immutable", none, "max-age=10, immutable", after: 1, mark: .doubted, then: .validate(.doubted)),
+        Row(
+            "doubted and only-if-cached", none, "max-age=10", after: 1, mark: .doubted,
+            asks: "Cache-Control: only-if-cached", then: .refuse),
+        Row("purged softly, fresh", none, "max-age=10", after: 1, mark: .outdated, then: .validate(.outdated)),
+        Row(
+            "and before it was stored, by a clock set back", none, "max-age=10", after: -5, mark: .outdated,
             then: .validate(.outdated)),
         Row(
-            "purged softly, whatever the client takes", none, "max-age=10", after: 1, isOutdated: true,
+            "purged softly, whatever the client takes", none, "max-age=10", after: 1, mark: .outdated,
             asks: "Cache-Control: max-stale", then: .validate(.outdated)),
         Row(
             "purged softly, within stale-while-revalidate", none, "max-age=10, stale-while-revalidate=99",
-            after: 11, isOutdated: true, then: .validate(.outdated)),
+            after: 11, mark: .outdated, then: .validate(.outdated)),
         Row(
-            "purged softly and only-if-cached", none, "max-age=10", after: 1, isOutdated: true,
+            "purged softly and only-if-cached", none, "max-age=10", after: 1, mark: .outdated,
             asks: "Cache-Control: only-if-cached", then: .refuse),
     ]
 
     @Test(arguments: rows) func `a policy decides about reuse`(_ row: Row) {
         let plain = stored("Cache-Control: " + row.response)
-        let response = row.isOutdated ? plain.outdated() : plain
+        let response =
+            switch row.mark {
+            case .outdated: plain.outdated()
+            case .doubted: plain.doubted()
+            case nil: plain
+            }
         let request = CacheRequest(method: .get, fields: fields(row.request))
         let decision = reuse(of: response, for: request, use: row.use, now: noon + seconds(row.after))
         #expect(decision == row.reuse, "\(row.rule)")
@@ -129,6 +152,19 @@ struct CacheUseTests {
         let response = stored("Cache-Control: " + row.response)
         let allowed = mayServeStaleOnError(response, for: get(row.asks), use: row.use, now: noon + seconds(row.after))
         #expect(allowed == row.allowed, "\(row.rule)")
+    }
+
+    @Test func `what is doubted stands in for nobody until the origin has confirmed it`() {
+        let doubted = stored("Cache-Control: max-age=10, stale-if-error=99").doubted()
+        for use in [CacheUse.staleOnError, .cacheFirst, []] {
+            for field in ["X: y", "Cache-Control: max-stale", "Cache-Control: stale-if-error=99"] {
+                #expect(!mayServeStaleOnError(doubted, for: get(field), use: use, now: noon + seconds(1)))
+            }
+        }
+        // Nor after a soft purge, which is the weaker mark.
+        #expect(doubted.outdated() == doubted && doubted.outdated().terms.isDoubted)
+        #expect(stored("Cache-Control: max-age=10").outdated().doubted().terms.isDoubted)
+        #expect(!doubted.isFresh(noon))
     }
 
     @Test func `a softly purged response may be served if the origin fails`() {

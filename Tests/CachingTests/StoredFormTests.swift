@@ -37,7 +37,10 @@ struct StoredFormTests {
     @Test(arguments: responses, [UInt16(200), 206, 404])
     func `a value is read as it was written`(_ lines: [String], status: UInt16) throws {
         let fields = fields(lines)
-        for cached in [stored(lines, status: status), stored(lines, status: status).outdated()] {
+        for cached in [
+            stored(lines, status: status), stored(lines, status: status).outdated(),
+            stored(lines, status: status).doubted(),
+        ] {
             let key = SecondaryKey(cached.vary, request: Self.request)
             let read = try Self.read(Self.written(fields, cached, key))
             #expect(CachingTests.lines(read.0) == CachingTests.lines(fields))

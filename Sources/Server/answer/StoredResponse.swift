@@ -214,6 +214,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The response marked so that it must be validated before it is served again (a soft purge).
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
 
+    /// The response marked so that only its origin can make it of use again (`CachedResponse.doubted`).
+    package var doubted: StoredResponse { renewed(cached: cached.doubted(), fields: fields) }
+
     /// Whether its validator may be sent if no variant matches, so that a 304 can select it (RFC 9111 §4.3.1).
     ///
     /// Not if it varies by coding: servers that compress while sending confirm the tag of the uncompressed form to every client, which

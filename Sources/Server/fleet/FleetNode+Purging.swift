@@ -330,10 +330,8 @@ extension FleetNode {
     func announceEverythingStale() {
         let ticket = ticketOfDropped.take() ?? purgesUnderWay.withLock { $0.begin(nil) }
         announce(
-            Announcement(purge: FleetNode.everythingStale, ticket: ticket, issuedAt: loop.wallSeconds, then: nil))
+            Announcement(purge: PurgeEntry.missed, ticket: ticket, issuedAt: loop.wallSeconds, then: nil))
     }
-
-    static let everythingStale = Array(#"{"all":true,"soft":true}"#.utf8)
 
     /// Nobody waits any longer, but the purges are sent when there is a connection.
     func answerAnnouncements(because reason: String) {

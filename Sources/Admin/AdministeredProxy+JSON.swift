@@ -1,3 +1,4 @@
+import Fleet
 import Message
 package import Server
 
@@ -39,6 +40,27 @@ extension TransferReport {
     }
 }
 
+extension NodeStanding {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            switch state {
+            case .applied: $0.member("state", "applied")
+            case .refused(let refusal):
+                $0.member("state", "refused")
+                $0.member("reason", refusal.rawValue)
+            case .unproven(let doubt):
+                $0.member("state", "unproven")
+                $0.member("reason", doubt.rawValue)
+            case .silent(let seconds):
+                $0.member("state", "silent")
+                $0.key("silent_seconds")
+                if let seconds { $0.integer(seconds) } else { $0.null() }
+            }
+        }
+    }
+}
+
 extension PurgeResult {
     private static let notDurable =
         """
@@ -58,7 +80,9 @@ extension PurgeResult {
                 $0.key("fleet")
                 $0.object {
                     $0.member("applied", spread.applied)
-                    $0.member("nodes", spread.nodes)
+                    $0.member("nodes", spread.nodes.count)
+                    $0.key("by_node")
+                    $0.array { for node in spread.nodes { node.write(to: &$0) } }
                     if let reason = spread.waitsBecause { $0.member("waits", reason) }
                 }
             }

@@ -9,7 +9,7 @@ package protocol FleetHash: Sendable {
 /// What a code is for. The one secret has several uses, and a code that was made for one of them must not pass for another, so each use has a prefix
 /// of its own.
 enum CodePurpose: String {
-    case key, record, part, purge, owner, node, peer, report
+    case key, record, part, purge, owner, node, peer, report, register
     case budget, bucket, resets, use, news, nonces, failures
 
     var prefix: [UInt8] { Array(rawValue.utf8) + [0] }

@@ -7,7 +7,7 @@ import Message
 /// | `larder:1:r:ZONE:HASH` | the head part of a record |
 /// | `larder:1:b:ZONE:ID:N` | part N of the body of the record ID, from 0 |
 /// | `larder:1:purges` | the stream of purges |
-/// | `larder:1:nodes` | a hash: the nodes, and when each was seen |
+/// | `larder:1:nodes` | a hash: what each node says of itself (`RegisterEntry`) |
 /// | `larder:1:node:NAME` | what a node says of itself (`NodeReport`), for two minutes |
 /// | `larder:1:epoch` | a random value, which disappears if the server loses its data (see `StreamState.epoch`) |
 /// | `larder:1:u:HASH` | a hash: what each node has used of a budget in one window (`SharedBudget`) |

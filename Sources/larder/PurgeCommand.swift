@@ -59,8 +59,31 @@ private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ cons
             case (true, true): "would mark stale"
             }
         console.print("\(verb) \(responses), \(binarySize(Double(bytes)))\(spread(value["fleet"]))")
+        for line in stragglers(value["fleet"]) { console.print(line) }
     }
-    return ExitStatus.done
+    return isEverywhere(value["fleet"]) ? ExitStatus.done : ExitStatus.failed
+}
+
+/// Whether all known nodes of the fleet have applied the purge.
+private func isEverywhere(_ fleet: JSONValue?) -> Bool {
+    guard let applied = fleet?["applied"]?.integer, let nodes = fleet?["nodes"]?.integer else { return true }
+    return applied == nodes && fleet?["waits"] == nil
+}
+
+/// A line for each node that has not applied the purge, as far as is known.
+private func stragglers(_ fleet: JSONValue?) -> [String] {
+    (fleet?["by_node"]?.elements ?? []).compactMap { node in
+        let name = node["name"]?.text ?? ""
+        switch node["state"]?.text {
+        case "applied": return nil
+        case "refused": return "  \(name): refused, \(node["reason"]?.text ?? "")"
+        case "silent":
+            guard let seconds = node["silent_seconds"]?.integer else { return "  \(name): never heard from" }
+            return seconds < 15
+                ? "  \(name): not applied yet" : "  \(name): not heard from for \(timeSpan(seconds))"
+        default: return "  \(name): not known, \(node["reason"]?.text ?? "")"
+        }
+    }
 }
 
 /// How far a purge has come in the fleet. Empty if the server is alone.

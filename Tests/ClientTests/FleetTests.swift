@@ -306,6 +306,11 @@ struct FleetPurgeTests {
                 }
             }
             try await fleet.share("/100/after")
+            // What has ended stays known.
+            await fleet.nodes[2].child.stop()
+            try await fleet.redis.ask("DEL", "larder:1:nodes")
+            let after = try await fleet.purge(0, ["--host", "nobody.example"])
+            #expect(after.contains("applied on 2 of 3 nodes") && after.contains("  node-3: not "), "\(after)")
         }
     }
 

@@ -33,6 +33,11 @@ struct FleetTrustTests {
                     #expect(!fleet.isShared(reply), "\(reply)")
                     return try await fleet.figure("refused", of: fleet.nodes[1]) >= 1
                 }
+                // It refuses the purges of the others, and they say so.
+                try await eventually("the nodes know each other", within: .seconds(60)) {
+                    let said = try await fleet.purge(0, ["--host", "nobody.example"])
+                    return said.contains("applied on 2 of 3 nodes") && said.contains("node-3: refused, another secret")
+                }
                 // Its purges are nobody's.
                 let kept = try await fleet.get(path, fleet.nodes[0])
                 #expect(kept.isHit)

@@ -198,7 +198,12 @@ package final class FleetDesk: Sendable {
         // Without a thread nothing is taken from the fleet, and the purge is not on its way.
         if !isPosted { purgesUnderWay.withLock { $0.forget(ticket.number) } }
         guard isPosted, signal.wait(timeout: .seconds(4)), let result = spread.withLock({ $0 }) else {
-            return PurgeSpread(applied: 1, nodes: 1, waitsBecause: "the fleet's thread does not answer")
+            let others = figures.withLock {
+                $0.known.standings(
+                    of: nil, own: (terms.node, $0.run), members: peers?.otherMembers ?? [], hash: terms.hash,
+                    now: MonotonicTime.read().nanoseconds)
+            }
+            return PurgeSpread(terms.node, others: others, waitsBecause: "the fleet's thread does not answer")
         }
         return result
     }

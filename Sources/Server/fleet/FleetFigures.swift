@@ -56,6 +56,8 @@ package struct FleetFigures: Sendable {
     package var isFollowing = false
     /// The nodes that were seen within the last 15 seconds, this one included.
     package var nodes: [Node] = []
+    /// The nodes of the last day, for purges.
+    package var known = KnownNodes()
     // What the nodes say of themselves (FleetNode+Seeing.swift).
     package var seen = SeenNodes()
     /// The names in the register without a report that this node can read: nodes of an earlier release or with another secret, or made-up names.
@@ -76,17 +78,36 @@ package struct FleetFigures: Sendable {
         package var position: StreamID
         /// Tells runs of a node apart, and nodes that have the same name.
         package var run: String
+
+        /// Nil for what no node of the fleet has written.
+        init?(_ name: String, _ reading: RegisterEntry.Reading) {
+            self.name = name
+            switch reading {
+            case .node(let entry):
+                (seenAt, position, run, version) = (entry.seenAt, entry.position, entry.run, entry.release)
+            case .unproven(let seenAt, let position, let run, let release):
+                (self.seenAt, self.position, self.run, version) = (seenAt, position, run, release)
+            case .otherSecret, .nonsense: return nil
+            }
+        }
     }
 }
 
 /// How far a purge has come.
 package struct PurgeSpread: Sendable, Equatable {
-    /// The nodes that have applied it, this one included.
-    package var applied: Int
-    /// The nodes of the fleet, this one included.
-    package var nodes: Int
+    /// This node first, then all others that it has known within a day.
+    package var nodes: [NodeStanding]
     /// The purge waits on this node, because Redis does not take it: why.
     package var waitsBecause: String?
+
+    /// - Parameter node: the name of this node, which has applied the purge.
+    package init(_ node: String, others: [NodeStanding], waitsBecause: String? = nil) {
+        nodes = [NodeStanding(node, .applied)] + others
+        self.waitsBecause = waitsBecause
+    }
+
+    /// The nodes that have applied it, this one included.
+    package var applied: Int { nodes.count { $0.state == .applied } }
 }
 
 /// Names a purge that began on this node.

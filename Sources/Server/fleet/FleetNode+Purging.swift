@@ -23,8 +23,6 @@ extension FleetNode {
     private static let wait = Duration.seconds(2)
     private static let announcementsMax = 1_000
     private static let spreadMax = Duration.seconds(1)
-    private static let nodeLifetime = Duration.seconds(15)
-    private static let nodesKept = Duration.seconds(120)
 
     /// Whether this node knows all purges that a shared record may have missed.
     var isTrustworthy: Bool { feedIsComplete && !isMarking && log.start != nil }
@@ -220,6 +218,7 @@ extension FleetNode {
             }
         case .remember(let position):
             if mayRemember { zones.remember(position.bytes) }
+            donePosition = position
             register()
             if figures.withLock({ $0.nodes.isEmpty }) { lookForNodes() }
         }
@@ -318,7 +317,7 @@ extension FleetNode {
                 purges.forget(dropped.ticket)
                 return ticketOfDropped ?? purges.begin(nil)
             }
-            dropped.then?(spread(applied: 1, because: "too many purges wait"))
+            dropped.then?(spread(of: nil, because: "too many purges wait"))
         }
         guard link.isOpen else {
             return answerAnnouncements(because: figures.withLock { $0.lastFailure } ?? "there is no connection yet")
@@ -336,15 +335,22 @@ extension FleetNode {
     /// Nobody waits any longer, but the purges are sent when there is a connection.
     func answerAnnouncements(because reason: String) {
         for index in announcements.indices {
-            announcements[index].then?(spread(applied: 1, because: reason))
+            announcements[index].then?(spread(of: nil, because: reason))
             announcements[index].then = nil
         }
         figures.withLock { $0.purgesWaiting = announcements.count }
     }
 
-    private func spread(applied: Int, because reason: String? = nil) -> PurgeSpread {
-        let nodes = figures.withLock { $0.nodes.count }
-        return PurgeSpread(applied: applied, nodes: max(nodes, applied), waitsBecause: reason)
+    /// What is known of how far a purge has come.
+    ///
+    /// - Parameter purge: nil if no other node can have it.
+    func spread(of purge: StreamPosition?, because reason: String? = nil) -> PurgeSpread {
+        let others = figures.withLock {
+            $0.known.standings(
+                of: purge, own: (terms.node, thisRun), members: peers?.otherMembers ?? [], hash: terms.hash,
+                now: loop.now.nanoseconds)
+        }
+        return PurgeSpread(terms.node, others: others, waitsBecause: reason)
     }
 
     /// Sends the purges that wait, in their order. One that the server does not take waits on.
@@ -357,7 +363,7 @@ extension FleetNode {
         else {
             let tooLong = announcements.removeFirst()
             purgesUnderWay.withLock { $0.forget(tooLong.ticket) }
-            tooLong.then?(spread(applied: 1, because: "the purge is too long"))
+            tooLong.then?(spread(of: nil, because: "the purge is too long"))
             return sendAnnouncements()
         }
         isAnnouncing = true
@@ -404,17 +410,19 @@ extension FleetNode {
         }
     }
 
-    /// Waits until all nodes have applied a purge, or the time is over.
+    /// Waits until all nodes that are there have applied a purge, or the time is over.
     private func awaitSpread(
         of id: StreamID, until deadline: MonotonicTime, _ then: @escaping @Sendable (PurgeSpread) -> Void
     ) {
         lookForNodes { [unowned self] in
-            // This node has applied it, whether it is in the list or not.
-            let others = figures.withLock { figures in figures.nodes.filter { $0.name != figures.node } }
-            let applied = others.count { $0.position >= id }
-            guard applied < others.count, loop.now < deadline, link.isOpen else {
-                return then(PurgeSpread(applied: 1 + applied, nodes: 1 + others.count))
+            let purge = log.latest(follower.position).map { StreamPosition(epoch: $0.epoch, id: id) }
+            let isWorthWaiting = figures.withLock { figures in
+                purge.map {
+                    figures.known.isWorthWaiting(
+                        for: $0, ownName: terms.node, hash: terms.hash, now: loop.now.nanoseconds)
+                } ?? true
             }
+            guard isWorthWaiting, loop.now < deadline, link.isOpen else { return then(spread(of: purge)) }
             let pause = SpreadPause(then)
             pause.timer = PreciseTimer(loop) { [unowned self, unowned pause] in
                 guard let index = pauses.firstIndex(where: { $0 === pause }) else { return }
@@ -430,45 +438,39 @@ extension FleetNode {
 
     /// Tells the others that this node is there, and how far it is.
     func register() {
-        guard link.isOpen, let position = follower.position else { return }
-        let said = FleetFigures.Node(
-            name: terms.node, version: effects.version, seenAt: loop.wallSeconds, position: position.id, run: thisRun)
+        guard link.isOpen, let donePosition else { return }
+        let said = RegisterEntry(
+            seenAt: loop.wallSeconds, position: donePosition, run: thisRun, release: effects.version,
+            peer: peers?.ownMember, hash: terms.hash)
         link.send(
-            [redisWord("HSET"), SharedKeys.nodes, Array(terms.node.utf8), said.value], within: FleetNode.wait
+            [
+                redisWord("HSET"), SharedKeys.nodes, Array(terms.node.utf8),
+                said.value(of: terms.node, hash: terms.hash),
+            ], within: FleetNode.wait
         ) {
             [unowned self] in if case .success(.integer) = $0 { isRegistered = true }
         }
     }
 
-    /// Finds out which nodes there are. One that has said nothing new for 15 seconds is gone.
+    /// Finds out which nodes there are. One that has said nothing new for 15 seconds is silent, and stays known.
     func lookForNodes(_ then: @escaping () -> Void = {}) {
         link.send([redisWord("HGETALL"), SharedKeys.nodes], within: FleetNode.wait) { [unowned self] result in
             guard let values = (try? result.get())?.array else { return then() }
-            let now = loop.now
-            var nodes: [FleetFigures.Node] = []
-            var known: [String: (value: [UInt8], since: MonotonicTime)] = [:]
-            for index in stride(from: 0, to: values.count - 1, by: 2) {
-                guard let name = values[index].text, let value = values[index + 1].data else { continue }
-                let seen = sightings[name].flatMap { $0.value == value ? $0 : nil } ?? (value: value, since: now)
-                known[name] = seen
-                let age = now.duration(since: seen.since)
-                if age > FleetNode.nodesKept {
-                    link.send([redisWord("HDEL"), SharedKeys.nodes, Array(name.utf8)], within: FleetNode.wait) { _ in }
+            let register = stride(from: 0, to: values.count - 1, by: 2).compactMap { index in
+                values[index].text.flatMap { name in values[index + 1].data.map { (name: name, value: $0) } }
+            }
+            let (nodes, gone) = figures.withLock { figures in
+                let now = loop.now.nanoseconds
+                let gone = figures.known.read(register, hash: terms.hash, now: now)
+                figures.nodes = figures.known.present(now: now).compactMap {
+                    FleetFigures.Node($0.name, $0.node.reading)
                 }
-                if age <= FleetNode.nodeLifetime, let node = FleetFigures.Node(name, value) { nodes.append(node) }
+                return (figures.nodes, gone)
+            }
+            for name in gone {
+                link.send([redisWord("HDEL"), SharedKeys.nodes, Array(name.utf8)], within: FleetNode.wait) { _ in }
             }
             lookForNamesake(among: nodes)
-            // The server may have lost the list, or a node may be slower to come back to it than this one. It counts, and has applied nothing.
-            for (name, seen) in sightings where known[name] == nil {
-                guard now.duration(since: seen.since) <= FleetNode.nodeLifetime,
-                    var node = FleetFigures.Node(name, seen.value)
-                else { continue }
-                known[name] = seen
-                node.position = .zero
-                nodes.append(node)
-            }
-            sightings = known
-            figures.withLock { $0.nodes = nodes.sorted { $0.name < $1.name } }
             then()
         }
     }
@@ -495,23 +497,6 @@ extension FleetNode {
             bytes: record.bodyLength, isComplete: true)
         if purgesUnderWay.withLock({ $0.concerns { $0(record.zone, listed) } }) { return true }
         return log.concerns(recordAt: record.position, of: record.key) { $0(record.zone, listed) }
-    }
-}
-
-extension FleetFigures.Node {
-    /// What a node says of itself in `SharedKeys.nodes`.
-    fileprivate var value: [UInt8] {
-        Array("\(seenAt) \(String(decoding: position.text, as: UTF8.self)) \(run) \(version)".utf8)
-    }
-
-    fileprivate init?(_ name: String, _ value: [UInt8]) {
-        let parts = value.split(separator: 0x20, maxSplits: 3)
-        guard parts.count == 4, let seenAt = parseDecimal(parts[0]), let position = StreamID(Array(parts[1])) else {
-            return nil
-        }
-        self.init(
-            name: name, version: String(decoding: parts[3], as: UTF8.self), seenAt: Int64(clamping: seenAt),
-            position: position, run: String(decoding: parts[2], as: UTF8.self))
     }
 }
 

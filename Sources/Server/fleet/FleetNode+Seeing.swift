@@ -58,19 +58,17 @@ extension FleetNode {
     /// Reads the reports of the nodes in the register.
     func readReports() {
         let now = loop.now
-        let present = sightings.filter {
-            $0.key != terms.node && now.duration(since: $0.value.since) <= .nanoseconds(Int64(SeenNodes.silenceMax))
-        }
         var generator = SystemRandomNumberGenerator()
-        let names = figures.withLock { figures in
+        let (names, presentCount) = figures.withLock { figures in
             figures.seen.forget(now: now.nanoseconds)
-            return figures.seen.choice(among: present.keys, using: &generator)
+            let present = figures.known.present(now: now.nanoseconds).map(\.name).filter { $0 != terms.node }
+            return (figures.seen.choice(among: present, using: &generator), present.count)
         }
         guard !names.isEmpty else { return figures.withLock { $0.unreadable = 0 } }
         link.send([redisWord("MGET")] + names.map { SharedKeys.report(of: $0) }, within: FleetNode.wait) {
             [unowned self] result in
             guard let values = (try? result.get())?.array, values.count == names.count else { return }
-            hear(zip(names, values).map { ($0, $1.data) }, of: present.count)
+            hear(zip(names, values).map { ($0, $1.data) }, of: presentCount)
         }
     }
 

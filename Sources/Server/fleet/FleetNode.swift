@@ -72,8 +72,8 @@ final class FleetNode {
     /// Whether what the server has under the name of this node is of this run, unless another one writes there.
     var isRegistered = false
     var hasNamesake = false
-    /// What each node said last, and since when.
-    var sightings: [String: (value: [UInt8], since: MonotonicTime)] = [:]
+    /// Up to where everything is applied, or marked as stale.
+    var donePosition: StreamPosition?
 
     // Reports (FleetNode+Seeing.swift)
     var lastReport: UInt64 = 0
@@ -147,7 +147,7 @@ final class FleetNode {
         applying.close()
         for pause in pauses {
             pause.timer?.stop()
-            pause.then(PurgeSpread(applied: 1, nodes: 1, waitsBecause: "this node stops"))
+            pause.then(spread(of: nil, because: "this node stops"))
         }
         pauses = []
         counting.stop()
@@ -186,8 +186,7 @@ final class FleetNode {
         link.isOfUse()
         readGate.open()
         counting.linkOpened()
-        // The others may need a moment to come back.
-        for name in sightings.keys { sightings[name]?.since = loop.now }
+        figures.withLock { $0.known.listens(now: loop.now.nanoseconds) }
         sendRemovals()
         sendAnnouncements()
         sendInvalidations()

@@ -157,6 +157,20 @@ final class PeerDesk: Sendable {
         return ownership.ranking(zone: zone, key: key, count: 2, hash: hash).map { ownership.members[$0].name }
     }
 
+    /// What `fleet.peers` calls this node. Nil: it is no member.
+    var ownMember: String? {
+        state.withLock { state in state.membership.own.map { state.membership.ownership.members[$0].name } }
+    }
+
+    /// What `fleet.peers` calls the others.
+    var otherMembers: [String] {
+        state.withLock { state in
+            zip(state.membership.ownership.members, state.membership.places).compactMap { member, place in
+                place == nil ? nil : member.name
+            }
+        }
+    }
+
     /// The value of `Larder-Peer` in a request. Nil: there is too much to say.
     func question(_ ask: (inout PeerQuestion) -> Void) -> [UInt8]? {
         var question = PeerQuestion(node: node)

@@ -255,7 +255,8 @@ struct Fleet: Sendable {
     func purge(_ index: Int, _ words: [String]) async throws -> String {
         let node = nodes[index]
         let output = try await place.run(Larder.executable, ["purge"] + words + ["--config", node.configuration])
-        #expect(output.status == 0, "\(output)")
+        let counts = output.out.firstMatch(of: /applied on ([0-9]+) of ([0-9]+) nodes/)
+        #expect(output.status == (counts.map { $0.1 == $0.2 } == true ? 0 : 1), "\(output)")
         return output.out
     }
 }

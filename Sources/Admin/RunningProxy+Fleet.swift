@@ -12,12 +12,16 @@ extension RunningProxy {
         var effects = FleetEffects(
             version: version,
             // The thread for purges may still be at work when the proxy has stopped.
-            apply: { [self] entry in
+            apply: { [self] entry, issued in
                 if let invalidated = InvalidatedKeys(purge: entry.purge) { return invalidateHere(invalidated.keys) }
-                return purgeHere(request(of: entry)).isDurable
+                return purgeHere(request(of: entry, issued)).isDurable
             },
-            markEverythingStale: { [self] in purgeHere(RunningProxy.everythingDoubted).isDurable },
-            matcher: { [self] entry in matcher(of: entry) })
+            markEverythingStale: { [self] zone in
+                var doubted = RunningProxy.everythingDoubted
+                doubted.selection.zone = zone
+                return purgeHere(doubted).isDurable
+            },
+            matcher: { [self] entry, issued in matcher(of: entry, issued) })
         effects.startedAt = proxy.startedAt.secondsSinceEpoch
         effects.figures = { [self] in nodeFigures() }
         try proxy.joinFleet(effects)
@@ -26,9 +30,11 @@ extension RunningProxy {
     private static let everythingDoubted = PurgeRequest(Selection(), kind: .doubt)
 
     /// A purge of another node. One that cannot be read puts everything in doubt: it may concern anything. So does `PurgeEntry.missed`.
-    private func request(of entry: PurgeEntry) -> PurgeRequest {
+    private func request(of entry: PurgeEntry, _ issued: WallTime) -> PurgeRequest {
         guard var request = readable(entry) else { return RunningProxy.everythingDoubted }
-        if let age = request.selection.olderThan { request.selection.olderThan = age + sinceIssued(entry) }
+        if let age = request.selection.olderThan {
+            request.selection.olderThan = age + max(now.wallTime - issued, .zero)
+        }
         return request
     }
 
@@ -51,15 +57,11 @@ extension RunningProxy {
         entry.purge == PurgeEntry.missed ? nil : try? purgeRequest(body: entry.purge, contentType: "application/json")
     }
 
-    private func sinceIssued(_ entry: PurgeEntry) -> Seconds {
-        max(now.wallTime - WallTime(secondsSinceEpoch: entry.issuedAt), .zero)
-    }
-
-    private func matcher(of entry: PurgeEntry) -> PurgeMatcher? {
+    private func matcher(of entry: PurgeEntry, _ issued: WallTime) -> PurgeMatcher? {
         guard let request = readable(entry) else { return nil }
         let snapshot = proxy.snapshot
         let matcher = SelectionMatcher(
-            request.selection, now: WallTime(secondsSinceEpoch: entry.issuedAt), keys: { snapshot.keys(toGet: $0) })
+            request.selection, now: issued, keys: { snapshot.keys(toGet: $0) })
         return { zone, response in
             matcher.mayBe(inZone: zone) && matcher.matches(response)
                 && (matcher.tag.map { response.attributes.tags.contains($0) } ?? true)

@@ -197,6 +197,14 @@ package struct CachedResponse: Sendable, Equatable {
     /// The rest of the lifetime. Negative by the time for which the response has been stale.
     package func remainingLifetime(_ now: WallTime) -> Seconds { terms.remainingLifetime(now) }
 
+    /// The same response as another clock dates it, which is so much ahead of the one that did: it has the same age and the same lifetime there. `Date` is the origin's, and stays.
+    package func moved(by seconds: Seconds) -> CachedResponse {
+        var result = self
+        result.requestTime = requestTime + TimeSpan(seconds)
+        result.terms = terms.moved(by: seconds)
+        return result
+    }
+
     /// The same response, stale from now on, as after a soft purge or a HEAD that shows another representation (§4.3.5). It is not served
     /// without validation, whatever the client accepts, unless the origin fails or the policy says `cache-first`.
     package func outdated() -> CachedResponse {

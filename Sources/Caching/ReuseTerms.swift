@@ -4,7 +4,7 @@ package import Message
 package struct ReuseTerms: Sendable, Equatable {
     package private(set) var lifetime: Seconds
     package private(set) var correctedInitialAge: TimeSpan
-    package let responseTime: WallTime
+    package private(set) var responseTime: WallTime
     /// How long after its lifetime the response may be served while it is validated (RFC 5861 §3). Zero if not at all.
     package let staleWhileRevalidate: Seconds
     /// How long after its lifetime it may be served if the origin fails, if it has a lifetime (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at
@@ -114,6 +114,12 @@ package struct ReuseTerms: Sendable, Equatable {
         var result = self
         result.isOutdated = true
         result.needsValidation = true
+        return result
+    }
+
+    func moved(by seconds: Seconds) -> ReuseTerms {
+        var result = self
+        result.responseTime = responseTime + TimeSpan(seconds)
         return result
     }
 

@@ -10,7 +10,7 @@ package struct PurgeEntry: Equatable, Sendable {
     package let node: String
     /// Counts the purges of the node since it was started, so that the node knows its own entries.
     package let number: UInt64
-    /// In seconds since 1970, by the clock of the node.
+    /// In seconds since 1970, by the clock of the node. It is for people: the id of the entry has the time by a clock that all nodes can read.
     package let issuedAt: Int64
     /// What is purged, in a form that the caller defines.
     package let purge: [UInt8]

@@ -1,4 +1,4 @@
-/// The layout of the head part, version 1. Numbers are little endian.
+/// The layout of the head part, version 2. Numbers are little endian.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -10,19 +10,21 @@
 /// | 12 | 16 | id |
 /// | 28 | 8 | stored at |
 /// | 36 | 8 | expires at |
-/// | 44 | 4 | bytes of the body |
-/// | 48 | 4 | bytes of the key |
-/// | 52 | 4 | bytes of the head |
-/// | 56 | 1 | bytes of the name of the zone |
-/// | 57 | 1 | bytes of the media type |
-/// | 58 | 1 | tags |
-/// | 59 | 1 | bytes of the position |
-/// | 60 | | zone, position, media type, tags (one byte with the length, then the tag), key, head, short body |
+/// | 44 | 8 | written, by the server |
+/// | 52 | 8 | written, by the node |
+/// | 60 | 4 | bytes of the body |
+/// | 64 | 4 | bytes of the key |
+/// | 68 | 4 | bytes of the head |
+/// | 72 | 1 | bytes of the name of the zone |
+/// | 73 | 1 | bytes of the media type |
+/// | 74 | 1 | tags |
+/// | 75 | 1 | bytes of the position |
+/// | 76 | | zone, position, media type, tags (one byte with the length, then the tag), key, head, short body |
 /// | end − 32 | 32 | code over all bytes before it |
 extension SharedRecord {
     package static let magic = Array("LSHR".utf8)
-    package static let version: UInt8 = 1
-    static let fixedByteCount = 60
+    package static let version: UInt8 = 2
+    static let fixedByteCount = 76
 
     /// - Returns: the value of the head part, and which parts of the body belong to it. The caller seals each with `sealPart`, and writes the head
     ///   part last, so that whoever finds it finds the parts too.
@@ -40,6 +42,8 @@ extension SharedRecord {
         bytes += id.bytes
         bytes.appendLittleEndian(storedAt)
         bytes.appendLittleEndian(expiresAt)
+        bytes.appendLittleEndian(written.byServer)
+        bytes.appendLittleEndian(written.byNode)
         for count in [bodyLength, key.count, head.count] { bytes.appendLittleEndian(UInt32(count)) }
         bytes += [UInt8(zone.utf8.count), UInt8(mediaType.count), UInt8(tags.count)]
         bytes.append(UInt8(position.bytes.count))
@@ -89,7 +93,8 @@ extension SharedRecord {
         guard scanner.number(UInt8.self) == 0, let status = scanner.number(UInt16.self),
             scanner.number(UInt32.self) != nil, let low = scanner.number(UInt64.self),
             let high = scanner.number(UInt64.self), let storedAt = scanner.number(Int64.self),
-            let expiresAt = scanner.number(Int64.self), let bodyLength = scanner.number(UInt32.self),
+            let expiresAt = scanner.number(Int64.self), let byServer = scanner.number(Int64.self),
+            let byNode = scanner.number(Int64.self), let bodyLength = scanner.number(UInt32.self),
             let keyLength = scanner.number(UInt32.self), let headLength = scanner.number(UInt32.self),
             let zoneLength = scanner.number(UInt8.self), let mediaTypeLength = scanner.number(UInt8.self),
             let tagCount = scanner.number(UInt8.self), let positionLength = scanner.number(UInt8.self),
@@ -109,7 +114,8 @@ extension SharedRecord {
             let shortBody = scanner.bytes(shortLength), scanner.rest.isEmpty,
             let record = SharedRecord(
                 id: SharedRecordID(high: high, low: low), zone: zone, key: key, status: status, storedAt: storedAt,
-                expiresAt: expiresAt, position: position, mediaType: mediaType, tags: tags, head: head,
+                expiresAt: expiresAt, written: Moment(byServer: byServer, byNode: byNode), position: position,
+                mediaType: mediaType, tags: tags, head: head,
                 bodyLength: Int(bodyLength),
                 shortBody: shortBody)
         else { throw .malformed }

@@ -13,10 +13,12 @@ package struct SharedRecord: Equatable, Sendable {
     /// The bytes of the cache key.
     package let key: [UInt8]
     package let status: UInt16
-    /// When the response was stored, in seconds since 1970.
+    /// When the response was stored, in seconds since 1970 by the clock of the writer, as all times that the head has.
     package let storedAt: Int64
-    /// When the response becomes stale, in seconds since 1970.
+    /// When the response becomes stale, likewise.
     package let expiresAt: Int64
+    /// When it was written, by two clocks.
+    package let written: Moment
     /// Up to which entry of the stream the writer had applied purges. Later ones may concern the record.
     package let position: StreamPosition
     package let mediaType: [UInt8]
@@ -27,6 +29,20 @@ package struct SharedRecord: Equatable, Sendable {
     package let bodyLength: Int
     /// The body if it has `shortBodyBytesMax` at most. Otherwise it is empty, and the body is in `parts`.
     package let shortBody: [UInt8]
+
+    /// One moment as two clocks show it, in milliseconds since 1970: that of the Redis, and that of the node. So a reader knows how long ago the record was written, and by how much
+    /// its clock differs from the writer's.
+    package struct Moment: Equatable, Sendable {
+        package let byServer: Int64
+        package let byNode: Int64
+
+        package init(byServer: Int64, byNode: Int64) {
+            self.byServer = byServer
+            self.byNode = byNode
+        }
+
+        static let bounds: ClosedRange<Int64> = 0...(1 << 53 - 1)
+    }
 
     package static let zoneBytesMax = 32
     package static let positionBytesMax = 255
@@ -46,11 +62,12 @@ package struct SharedRecord: Equatable, Sendable {
     /// - Parameter shortBody: the body if it has `shortBodyBytesMax` at most, otherwise nothing.
     package init?(
         id: SharedRecordID, zone: String, key: [UInt8], status: UInt16, storedAt: Int64, expiresAt: Int64,
-        position: StreamPosition, mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int,
+        written: Moment, position: StreamPosition, mediaType: [UInt8], tags: [[UInt8]], head: [UInt8], bodyLength: Int,
         shortBody: [UInt8]
     ) {
         guard (1...SharedRecord.zoneBytesMax).contains(zone.utf8.count), key.count <= SharedRecord.keyBytesMax,
-            100...999 ~= status, position.bytes.count <= SharedRecord.positionBytesMax,
+            100...999 ~= status, Moment.bounds.contains(written.byServer), Moment.bounds.contains(written.byNode),
+            position.bytes.count <= SharedRecord.positionBytesMax,
             mediaType.count <= SharedRecord.mediaTypeBytesMax,
             tags.count <= SharedRecord.tagCountMax,
             tags.allSatisfy({ (1...SharedRecord.tagBytesMax).contains($0.count) }),
@@ -65,12 +82,25 @@ package struct SharedRecord: Equatable, Sendable {
         self.status = status
         self.storedAt = storedAt
         self.expiresAt = expiresAt
+        self.written = written
         self.position = position
         self.mediaType = mediaType
         self.tags = tags
         self.head = head
         self.bodyLength = bodyLength
         self.shortBody = shortBody
+    }
+
+    /// By how many seconds the clock of a reader is ahead of that of the writer, rounded down: times of the record with these seconds added are those that the reader would have
+    /// noted, or a little earlier. So its age is never underestimated.
+    ///
+    /// - Parameters:
+    ///   - serverNow: the latest time that the clock of the Redis may show, in milliseconds since 1970.
+    ///   - now: the time of the reader, likewise.
+    package func clockAhead(serverNow: Int64, now: Int64) -> Int64 {
+        let age = max(serverNow - written.byServer, 0)
+        let ahead = now - age - written.byNode
+        return ahead >= 0 ? ahead / 1000 : -((999 - ahead) / 1000)
     }
 
     /// The parts that the body is in. Empty if it is in the head part.

@@ -42,6 +42,14 @@ package struct StreamFollower: Sendable {
         case markEverythingStale(StaleReason)
         /// Keep the position over a restart.
         case remember(StreamPosition)
+
+        /// Whether it is a command for the connection on which it was decided. If that ends before a driver comes to perform it, it is dropped.
+        package var isOfConnection: Bool {
+            switch self {
+            case .ask, .readAfter: true
+            case .apply, .skip, .markEverythingStale, .remember: false
+            }
+        }
     }
 
     private enum State: Equatable {
@@ -78,6 +86,12 @@ package struct StreamFollower: Sendable {
     ///   that has responses of an earlier run and no position calls `disconnected` before it connects, with the same effect.
     package init(position: StreamPosition?) { self.position = position }
 
+    /// Whether everything was applied that was in the stream when the node connected, or everything that was stored is to be marked as stale. Once it is so it stays so: what
+    /// comes later, the node hears of, or knows that it does not.
+    package private(set) var hasCaughtUp = false
+    /// The end of the stream when the node connected, until it has caught up.
+    private var goal: StreamID?
+
     // MARK: events
 
     /// The server says how the stream is, after connecting or because of `ask`.
@@ -87,7 +101,11 @@ package struct StreamFollower: Sendable {
         switch state {
         case .offline, .asking:
             state = .reading
-            guard let reason = gap(stream, after: position) else { return [.readAfter(position.id)] }
+            guard let reason = gap(stream, after: position) else {
+                approach(stream.last, from: position.id)
+                return [.readAfter(position.id)]
+            }
+            hasCaughtUp = true
             self.position = end
             return [.markEverythingStale(reason), .remember(end), .readAfter(end.id)]
         case .draining(let work):
@@ -96,6 +114,7 @@ package struct StreamFollower: Sendable {
             guard let reason = gap(stream, after: reached) else { return [] }
             // The entries that wait were added before, so they are covered. The one that is being applied is waited for.
             self.position = end
+            hasCaughtUp = true
             isGapOpen = true
             state = .applying(Work(current: work.current, rest: [], last: end.id))
             return [.markEverythingStale(reason)]
@@ -139,6 +158,7 @@ package struct StreamFollower: Sendable {
     /// The connection ended, or an attempt to connect failed.
     package mutating func disconnected() {
         if position == nil { hasServedAlone = true }
+        goal = nil
         switch state {
         case .offline, .draining: break
         case .asking, .reading: state = .offline
@@ -150,9 +170,16 @@ package struct StreamFollower: Sendable {
 
     private mutating func begin(at end: StreamPosition) -> [Action] {
         position = end
+        hasCaughtUp = true
         state = .reading
         let mark: [Action] = hasServedAlone ? [.markEverythingStale(.startedAlone)] : []
         return mark + [.remember(end), .readAfter(end.id)]
+    }
+
+    private mutating func approach(_ end: StreamID, from place: StreamID) {
+        let goal = goal ?? end
+        self.goal = goal
+        if place >= goal { hasCaughtUp = true }
     }
 
     private func gap(_ stream: StreamState, after place: StreamPosition) -> StaleReason? {
@@ -239,4 +266,6 @@ package enum StaleReason: String, CaseIterable, Sendable {
     case unknownEntry = "unknown-entry"
     /// The node stored responses before its first connection.
     case startedAlone = "started-alone"
+    /// A zone has got a disk with responses of an earlier time.
+    case diskAdded = "disk-added"
 }

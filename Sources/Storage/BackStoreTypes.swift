@@ -143,13 +143,21 @@ package struct ResponseFormat: Sendable {
     package let form: @Sendable (StoredRecord) -> ResponseForm?
     /// Returns nil if the head cannot be decoded, most likely because another version of Larder wrote it.
     package let record: @Sendable (StorageKey, StoredCopy, Body) -> StoredRecord?
+    /// The same response, of which nobody knows whether it may still be served (`Tiers.doubtStored`).
+    package let doubted: @Sendable (StoredRecord) -> StoredRecord
+    /// The same response with times that are so many seconds later, from a clock that differs.
+    package let moved: @Sendable (StoredRecord, Int64) -> StoredRecord
 
     package init(
         form: @escaping @Sendable (StoredRecord) -> ResponseForm?,
-        record: @escaping @Sendable (StorageKey, StoredCopy, Body) -> StoredRecord?
+        record: @escaping @Sendable (StorageKey, StoredCopy, Body) -> StoredRecord?,
+        doubted: @escaping @Sendable (StoredRecord) -> StoredRecord = { $0 },
+        moved: @escaping @Sendable (StoredRecord, Int64) -> StoredRecord = { record, _ in record }
     ) {
         self.form = form
         self.record = record
+        self.doubted = doubted
+        self.moved = moved
     }
 }
 

@@ -55,11 +55,12 @@ extension Tiers {
         let known = unsafe copy.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }
         if known.contains(where: { $0.storedID == copy.id }) { return nil }
         let body = try body(of: copy, key, on: backStore)
-        guard let record = format?.record(key, copy, body) else {
+        guard let format, let stored = format.record(key, copy, body) else {
             // This version cannot decode the head.
             backStore.remove(copy.id, key, copy.keyBytes)
             return nil
         }
+        let record = isDoubted(copy.id) ? format.doubted(stored) : stored
         record.storedID = copy.id
         memory.shelves.chargeAnyway(record)
         return record

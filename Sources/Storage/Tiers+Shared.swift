@@ -3,12 +3,14 @@ extension Tiers {
     /// Brings a whole response into memory that another proxy has stored. May be called on any thread; does not block.
     ///
     /// - Parameters:
+    ///   - seconds: by which the clock here is ahead of the one that dated the response.
     ///   - parts: the body, in pieces.
     ///   - invalidations: what `invalidations` was before the response was looked for.
     /// - Returns: false if memory has no room or has the response already, if something was invalidated meanwhile, which may have been this
     ///   response, or if this version cannot decode the head.
     package func adopt(
-        shared form: ResponseForm, _ key: StorageKey, _ keyBytes: [UInt8], body parts: [ArraySlice<UInt8>],
+        shared form: ResponseForm, movedBy seconds: Int64, _ key: StorageKey, _ keyBytes: [UInt8],
+        body parts: [ArraySlice<UInt8>],
         since invalidations: Int
     ) -> Bool {
         let length = parts.reduce(0) { $0 + $1.count }
@@ -24,7 +26,8 @@ extension Tiers {
         let copy = StoredCopy(
             id: StoredID(rawValue: 0), place: place, keyBytes: keyBytes, attributes: form.attributes, head: form.head,
             checksums: [])
-        guard let record = format?.record(key, copy, body) else { return false }
+        guard let format, let dated = format.record(key, copy, body) else { return false }
+        let record = seconds == 0 ? dated : format.moved(dated, seconds)
         // The condition is evaluated under the lock of the shard: who invalidates the response later finds it in memory.
         return memory.shelves.adopt(record) { invalidations == self.invalidations }
     }

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The storage of one zone: the memory tier and, if there is one, the back store behind it.
 ///
 /// The memory tier is a cache of the back store (docs/decisions/0013). A response is written to the back store when it is complete. A
@@ -10,6 +12,8 @@ package final class Tiers: Sendable {
     /// The large bodies in use: requests for the same response share one body.
     let largeBodies = LargeBodies()
     private let refusedOnce = SeenKeys()
+    /// The number of the last response on the back store that is doubted. Zero: none is.
+    private let doubtedThrough = Atomic<UInt64>(0)
 
     package init(memory: MemoryTier, backStore: (any BackStore)? = nil, format: ResponseFormat? = nil) {
         precondition(backStore == nil || format != nil, "a back store needs the format of responses")
@@ -38,6 +42,22 @@ package final class Tiers: Sendable {
 
     /// The length in bytes of the longest body that is stored in one piece. Longer bodies are stored in blocks.
     package static let wholeBytesMax = 1 << 20
+
+    // MARK: doubts
+
+    /// From now on, what the back store has until now comes into memory as doubted (`ResponseFormat.doubted`): it may not be what it was when it was stored. What is in memory stays
+    /// as it is.
+    package func doubtStored() {
+        guard let backStore else { return }
+        doubtedThrough.store(backStore.newestID.rawValue, ordering: .releasing)
+    }
+
+    /// Ends that. What is in memory stays doubted.
+    package func trustStored() { doubtedThrough.store(0, ordering: .releasing) }
+
+    package var doubtsStored: Bool { doubtedThrough.load(ordering: .acquiring) > 0 }
+
+    func isDoubted(_ id: StoredID) -> Bool { id.rawValue <= doubtedThrough.load(ordering: .acquiring) }
 
     // MARK: as the memory tier
 

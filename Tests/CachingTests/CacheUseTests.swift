@@ -154,6 +154,16 @@ struct CacheUseTests {
         #expect(allowed == row.allowed, "\(row.rule)")
     }
 
+    @Test func `another clock dates a response otherwise, and it has the same age`() {
+        let response = stored("Cache-Control: max-age=10")
+        let moved = response.moved(by: seconds(-3600))
+        for after in [0, 5, 10, 11] as [Int64] {
+            #expect(moved.currentAge(noon + seconds(after - 3600)) == response.currentAge(noon + seconds(after)))
+            #expect(moved.isFresh(noon + seconds(after - 3600)) == response.isFresh(noon + seconds(after)))
+        }
+        #expect(moved.date == response.date && moved.moved(by: seconds(3600)) == response)
+    }
+
     @Test func `what is doubted stands in for nobody until the origin has confirmed it`() {
         let doubted = stored("Cache-Control: max-age=10, stale-if-error=99").doubted()
         for use in [CacheUse.staleOnError, .cacheFirst, []] {

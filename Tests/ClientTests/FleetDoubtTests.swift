@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Glibc
 import ProgramUnderTest
 import Testing
 
@@ -34,6 +35,80 @@ struct FleetDoubtTests {
                 let reply = try await fleet.get(path, fleet.nodes[0])
                 #expect(reply.cacheStatus.contains("detail=stale-elsewhere"), "\(reply)")
             }
+        }
+    }
+
+    // MARK: disks of the past
+
+    private static let disk = Fleet.Plan(cache: "memory: 64MiB, disk: { path: DIRECTORY, size: 256MiB }")
+
+    /// A node with a disk has a response and ends. Its version is raised, and purged.
+    private func whilePurged(
+        _ plan: Fleet.Plan = disk, _ body: (Fleet, String) async throws -> Void
+    ) async throws {
+        try await Fleet.with([Fleet.Plan(), plan]) { (fleet: Fleet) async throws -> Void in
+            let path = fleet.origin.fresh("/30000/old?etag=yes")
+            let away = fleet.nodes[1]
+            // A node that has never seen an entry cannot tell whether some were removed.
+            _ = try await fleet.purge(0, [fleet.url("/1/first")])
+            try await fleet.awaitFigure("purges_applied", of: away, atLeast: 1)
+            try await fleet.get(path, away)
+            try await eventually("it is on the disk", within: .seconds(60)) {
+                try await away.statistic("store", "stored") >= 1
+            }
+            await away.child.stop()
+            #expect(away.child.exitStatus == 0, "\(away.child.errors)")
+            fleet.origin.bump(path)
+            _ = try await fleet.purge(0, [fleet.url(path)])
+            try await body(fleet, path)
+        }
+    }
+
+    @Test func `nothing of a disk is served before the node has read the stream`() async throws {
+        try await whilePurged { fleet, path in
+            // The server is there, and says nothing.
+            fleet.redis.child.signal(SIGSTOP)
+            let back = try await fleet.restarted(1)
+            try await fleet.get(path, back)
+            fleet.redis.child.signal(SIGCONT)
+            try await fleet.awaitFigure("purges_applied", of: back, atLeast: 1)
+            try await fleet.get(path, back)
+            #expect(try await fleet.figure("stale_marks", of: back) == 0)
+        }
+    }
+
+    @Test func `nor where the origin fails, or a rule takes what is stale`() async throws {
+        var first = Self.disk
+        first.cache += ", rules: [ { policy: [ cache-first, stale-on-error ] } ]"
+        try await whilePurged(first) { fleet, path in
+            fleet.redis.child.signal(SIGSTOP)
+            let back = try await fleet.restarted(1)
+            fleet.origin.failing.withLock { _ = $0.insert(path) }
+            let reply = try await fleet.place.curl(fleet.url(path), through: back)
+            #expect(reply.status == 503, "\(reply)")
+            fleet.origin.failing.withLock { _ = $0.remove(path) }
+            try await fleet.get(path, back)
+            fleet.redis.child.signal(SIGCONT)
+            try await fleet.awaitFollowing(back)
+        }
+    }
+
+    @Test func `what was on a disk that a reload adds is validated`() async throws {
+        try await whilePurged { fleet, path in
+            // The disk of the node that is away becomes that of a zone of the other one.
+            let node = fleet.nodes[0]
+            let text = textOfFile(node.configuration)
+            let zone =
+                "zones: [ { name: added, memory: 8MiB, disk: { path: \(fleet.place.path("node-2")), size: 256MiB } } ], rules: [ { zone: added } ]"
+            try fleet.place.write(
+                "node-1.yaml",
+                text.replacingOccurrences(of: "disk: { size: 0 }", with: "disk: { size: 0 }, \(zone)").utf8)
+            node.child.signal(SIGHUP)
+            try await eventually("the disk is marked: \(node.child.errors)", within: .seconds(60)) {
+                node.child.errors.contains("everything stored in added is marked as stale")
+            }
+            try await fleet.get(path, node)
+            #expect(try await fleet.figure("stale_marks", of: node) == 1)
         }
     }
 }

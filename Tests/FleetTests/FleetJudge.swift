@@ -25,6 +25,12 @@ struct FleetJudge {
         case circuit
         /// What an unsafe request has changed, all nodes learn.
         case spread
+        /// What was said to be purged on a node stays so, whatever becomes of the node.
+        case said
+        /// After a soft purge the old response is served where the origin fails, and is called stale then.
+        case soft
+        /// Nothing is called fresh beyond its lifetime, whatever the clocks say.
+        case fresh
     }
 
     private(set) var violation: (rule: Rule, text: String)?
@@ -32,7 +38,11 @@ struct FleetJudge {
     /// For each purge that was issued the version of each URL below which nothing may be served.
     private var purges: [ModelPurge] = []
     /// What the purges were that are in the stream of the Redis, or have been.
-    private(set) var sentFloors: [Int: Int] = [:]
+    private(set) var sentFloors = ModelFloors()
+    /// For each node that `larder purge` has said to have applied a purge, what its clients must not get less than: hard purges.
+    private var saidFloors: [Int: [Int: Int]] = [:]
+    /// How many purges were said to be applied on all nodes, and on fewer.
+    private(set) var saidCounts = (all: 0, fewer: 0)
     /// What unsafe requests were to, of which an entry is in the stream, or has been.
     private(set) var sentChangeFloors: [Int: Int] = [:]
     private var changes: [String: [Int: Int]] = [:]
@@ -40,6 +50,8 @@ struct FleetJudge {
     private var breakOffs: [Way: [UInt64]] = [:]
     private(set) var brokenOffCount = 0
     private(set) var answered = 0
+    private(set) var standInCount = 0
+    private(set) var failedCount = 0
     private(set) var sources: Set<String> = []
 
     /// One client's request causes no more questions of one node to another: its node asks the owner and the stand-in, and each of them looks into
@@ -56,39 +68,73 @@ struct FleetJudge {
     mutating func issue(_ what: ModelPurge.What, _ origin: ModelOrigin) -> ModelPurge {
         let urls =
             switch what {
-            case .url(let url): [url]
+            case .url(let url), .softly(let url): [url]
             case .everything, .everythingStale: Array(0..<FleetWorld.urlCount)
             }
         let floors = Dictionary(uniqueKeysWithValues: urls.map { ($0, origin.version(of: $0)) })
-        let purge = ModelPurge(number: purges.count, what: what, floors: floors)
+        let isSoft = if case .softly = what { true } else { false }
+        let purge = ModelPurge(
+            number: purges.count, what: what,
+            floors: isSoft ? ModelFloors(soft: floors) : ModelFloors(hard: floors))
         purges.append(purge)
         return purge
     }
 
-    mutating func isSent(_ purge: ModelPurge) { sentFloors.merge(purge.floors) { max($0, $1) } }
+    mutating func isSent(_ purge: ModelPurge) { sentFloors.raise(purge.floors) }
+
+    /// What the operator is told of a purge that the server has taken.
+    mutating func isSaid(_ purge: ModelPurge, _ applied: [Int], of count: Int) {
+        if applied.count == count { saidCounts.all += 1 } else { saidCounts.fewer += 1 }
+        for node in applied { saidFloors[node, default: [:]].merge(purge.floors.hard) { max($0, $1) } }
+    }
 
     func purge(_ number: Int) -> ModelPurge { purges[number] }
 
-    mutating func isSent(change floors: [Int: Int], _ run: String, _ number: UInt64) {
+    /// - Parameter isHeard: false if the node that tells of it has another secret.
+    mutating func isSent(change floors: [Int: Int], _ run: String, _ number: UInt64, isHeard: Bool) {
         changes["\(run) \(number)"] = floors
-        sentChangeFloors.merge(floors) { max($0, $1) }
+        if isHeard { sentChangeFloors.merge(floors) { max($0, $1) } }
     }
 
     func changeFloors(_ run: String, _ number: UInt64) -> [Int: Int] { changes["\(run) \(number)", default: [:]] }
 
     /// What a request that begins at a node now must not get less than.
-    func floors(at node: ModelNode, _ url: Int, _ kind: ModelRequest.Kind) -> (purge: Int, change: Int) {
+    func floors(at node: ModelNode, _ url: Int, _ kind: ModelRequest.Kind) -> ModelRequest.Floors {
         // An unsafe request changes what is stored for everybody. What users have for themselves goes with their own requests.
         let change = if case .withOwnKey = kind { 1 } else { node.changeFloors[url, default: 1] }
-        return (max(node.purgeFloors[url, default: 1], node.ownPurgeFloors[url, default: 1]), change)
+        var purges = node.purgeFloors
+        purges.raise(node.ownPurgeFloors)
+        return ModelRequest.Floors(
+            purge: purges.hard[url, default: 1], soft: purges.soft[url, default: 1], change: change,
+            said: saidFloors[node.index, default: [:]][url, default: 1])
     }
 
     // MARK: requests
 
     mutating func begin(_ request: ModelRequest) { waiting[request.id] = request }
 
+    /// A stored response is served as a fresh one.
+    mutating func hit(_ response: ModelResponse, at node: ModelNode, _ world: FleetWorld) {
+        let age = world.now - response.bornAt
+        // A part of a second is rounded, and what the origin sends is on its way for a while.
+        guard age > UInt64(ModelOrigin.lifetime(of: response.url) + 2) * 1_000_000_000 else { return }
+        violated(.fresh, "\(node.name) calls /\(response.url) fresh, \(age / 1_000_000) ms after it was made", world)
+    }
+
+    /// A client is told that there is no answer, because the origin fails.
+    mutating func fail(_ request: ModelRequest, _ world: FleetWorld) {
+        guard waiting.removeValue(forKey: request.id) != nil else {
+            return violated(.answer, "request \(request) is answered twice", world)
+        }
+        failedCount += 1
+        if world.origin.lastFailure < request.began {
+            violated(.answer, "request \(request) fails, and the origin is well", world)
+        }
+    }
+
     mutating func end(
-        _ request: ModelRequest, _ response: ModelResponse, from source: String, breaksOff: Bool, _ world: FleetWorld
+        _ request: ModelRequest, _ response: ModelResponse, from source: String, breaksOff: Bool,
+        standsIn: Bool = false, _ world: FleetWorld
     ) {
         guard waiting.removeValue(forKey: request.id) != nil else {
             return violated(.answer, "request \(request) is answered twice", world)
@@ -104,6 +150,14 @@ struct FleetJudge {
         if response.version < request.floors.purge {
             violated(.purge, "\(gets), and what is before \(request.floors.purge) was purged", world)
         }
+        if response.version < request.floors.said {
+            violated(.said, "\(gets), and it was said that all before \(request.floors.said) is purged there", world)
+        }
+        if !standsIn, response.version < request.floors.soft {
+            violated(
+                .soft, "\(gets) as a fresh one, and what is before \(request.floors.soft) was purged softly", world)
+        }
+        if standsIn { standInCount += 1 }
         if response.version < request.floors.change {
             violated(.change, "\(gets), and the node has changed it to \(request.floors.change)", world)
         }
@@ -190,7 +244,7 @@ struct FleetJudge {
     /// All nodes with the same members name the same owner.
     mutating func checkAgreement(_ world: FleetWorld) {
         for key in (0...FleetWorld.lastURL).map({ ModelKey(url: $0, user: nil) }) {
-            let rankings = Set(world.nodes.compactMap { $0?.ranking(of: key) })
+            let rankings = Set(world.ownNodes.map { $0.ranking(of: key) })
             if rankings.count != 1 {
                 violated(.owners, "nodes do not agree on who owns /\(key.url): \(rankings)", world)
             }
@@ -207,17 +261,34 @@ struct FleetJudge {
 struct ModelPurge {
     enum What: Equatable {
         case url(Int), everything
+        /// What is there becomes stale.
+        case softly(Int)
         /// Nothing is removed, and everything is validated.
         case everythingStale
     }
 
     let number: Int
     let what: What
-    let floors: [Int: Int]
+    let floors: ModelFloors
 
-    func concerns(_ url: Int) -> Bool { what != .url(url) ? isOfEverything : true }
-    private var isOfEverything: Bool { if case .url = what { false } else { true } }
+    func concerns(_ url: Int) -> Bool {
+        switch what {
+        case .url(let own), .softly(let own): own == url
+        case .everything, .everythingStale: true
+        }
+    }
 
     /// As it is in the stream.
     var bytes: [UInt8] { Array("\(number)".utf8) }
+}
+
+/// Of each URL the version below which nothing is served: after purges, and after soft ones.
+struct ModelFloors: Equatable {
+    var hard: [Int: Int] = [:]
+    var soft: [Int: Int] = [:]
+
+    mutating func raise(_ other: ModelFloors) {
+        hard.merge(other.hard) { max($0, $1) }
+        soft.merge(other.soft) { max($0, $1) }
+    }
 }

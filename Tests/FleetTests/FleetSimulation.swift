@@ -17,6 +17,7 @@ import Testing
         var sources: Set<String> = []
         var answered = 0
         var brokenOff = 0
+        var (standIns, failed, said) = (0, 0, (all: 0, fewer: 0))
         for seed in FleetSimulation.firstSeed..<(FleetSimulation.firstSeed + FleetSimulation.seedCount) {
             let world = FleetSimulation.play(seed)
             if let violation = world.judge.violation {
@@ -27,18 +28,24 @@ import Testing
             sources.formUnion(world.judge.sources)
             answered += world.judge.answered
             brokenOff += world.judge.brokenOffCount
+            standIns += world.judge.standInCount
+            failed += world.judge.failedCount
+            said.all += world.judge.saidCounts.all
+            said.fewer += world.judge.saidCounts.fewer
         }
         guard FleetSimulation.seedCount >= 60 else { return }
         // Without this the test might pass because nothing happens in it.
         #expect(marks[.otherData] != nil && marks[.entriesTrimmed] != nil && marks[.startedAlone] != nil, "\(marks)")
-        #expect(sources.count == 5, "\(sources)")
+        #expect(sources.count == 6, "\(sources)")
+        #expect(standIns > 20 && failed > 20, "\(standIns) stale responses stood in, \(failed) requests failed")
+        #expect(said.all > 100 && said.fewer > 100, "\(said)")
         #expect(answered > 10_000, "\(answered)")
         #expect(brokenOff > 100, "\(brokenOff)")
     }
 
     /// Otherwise the test above would say nothing of that rule.
     @Test(arguments: Breach.allCases) func `the simulation notices when a rule is broken`(_ breach: Breach) {
-        let seeds = FleetSimulation.firstSeed..<(FleetSimulation.firstSeed + 200)
+        let seeds = FleetSimulation.firstSeed..<(FleetSimulation.firstSeed + 600)
         let found = seeds.lazy.compactMap { FleetSimulation.play($0, breach).judge.violation }.first
         let isRight = found.map { breach.rules.contains($0.rule) } ?? false
         #expect(isRight, "\(breach): \(found?.text ?? "goes unnoticed")")
@@ -105,6 +112,13 @@ enum Breach: CaseIterable {
     // Owners
     case askedNodeAsksOn
     case ownersDifferByNode
+    // What is said of purges
+    case asksBeforeItHasCaughtUp
+    case countsWhoRefuses
+    // Origins that fail
+    /// What another node has stale is taken for the word of the origin.
+    case takesStaleForFresh
+    case standsInForDoubted
     // Failures
     case waitsForever
     // Health
@@ -114,9 +128,9 @@ enum Breach: CaseIterable {
     var rules: [FleetJudge.Rule] {
         switch self {
         case .storesOutdated: [.purge, .change]
-        case .ignoresPositions, .skipsPurgeLog, .neverMarks, .readsBehindOwnPurges,
-            .asksBehindOwnPurges, .saysPositionLate, .beginsWithWhatItHas:
-            [.purge]
+        case .ignoresPositions, .skipsPurgeLog, .readsBehindOwnPurges, .asksBehindOwnPurges, .saysPositionLate:
+            [.purge, .soft, .said]
+        case .neverMarks, .beginsWithWhatItHas: [.purge, .soft, .said, .change]
         case .forgetsChanges, .forgetsChangeWithFirstQuestion, .readsRedisAfterChange, .followsForNews,
             .skipsChanges, .skipsChangesInLog:
             [.change]
@@ -127,6 +141,9 @@ enum Breach: CaseIterable {
         case .asksForWhatIsPersonal, .sharesWhatIsPersonal: [.identity]
         case .askedNodeAsksOn: [.hops]
         case .ownersDifferByNode: [.owners]
+        case .asksBeforeItHasCaughtUp, .countsWhoRefuses: [.said]
+        case .takesStaleForFresh: [.soft, .purge, .said, .change, .fresh]
+        case .standsInForDoubted: [.purge, .said, .change]
         case .waitsForever: [.answer]
         case .neverCollapses: [.asksOnce]
         }

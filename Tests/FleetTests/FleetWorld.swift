@@ -23,6 +23,12 @@ final class FleetWorld {
     var nodes: [ModelNode?] = []
     /// What is left of a node that is down. Nil: it has no disk.
     var disks: [KeptDisk?] = []
+    /// By how many seconds the clock of each node is ahead.
+    private let clocks: [Int64]
+    /// A node with another secret. Nil: there is none.
+    let stranger: Int?
+    /// What disks were at some time: a machine may be set back to that.
+    private var pastDisks: [KeptDisk?]
     /// Who is a member, whether the others know it or not.
     var members: Set<Int>
     /// One-way: nothing passes from the one to the other.
@@ -34,6 +40,8 @@ final class FleetWorld {
     private(set) var events: [String] = []
     private var lastRequest = 0
 
+    /// When it began, in seconds since 1970.
+    private static let epoch: Int64 = 1_700_000_000
     static let urlCount = 3
     /// Nobody has asked for it before the end.
     static let lastURL = urlCount
@@ -54,6 +62,13 @@ final class FleetWorld {
         count = Int.random(in: 2...5, using: &numbers)
         hasOwners = Int.random(in: 0..<4, using: &numbers) > 0
         members = Set(0..<count)
+        var clocks: [Int64] = []
+        for _ in 0..<count {
+            clocks.append([0, 0, 0, 5, -5, 60, -60, 3600, -3600][Int.random(in: 0..<9, using: &numbers)])
+        }
+        self.clocks = clocks
+        stranger = count > 2 && Int.random(in: 0..<6, using: &numbers) == 0 ? count - 1 : nil
+        pastDisks = Array(repeating: nil, count: count)
         for _ in 0..<count {
             disks.append(percent(50) ? KeptDisk() : nil)
             nodes.append(nil)
@@ -82,7 +97,11 @@ final class FleetWorld {
 
     // MARK: time
 
-    var seconds: Int64 { Int64(now / 1_000_000_000) }
+    /// By the clock of a node.
+    func seconds(of node: Int) -> Int64 { FleetWorld.epoch + Int64(now / 1_000_000_000) + clocks[node] }
+    /// By the clock of the Redis.
+    var serverMilliseconds: Int64 { FleetWorld.epoch * 1000 + Int64(now / 1_000_000) }
+    func clock(of node: Int) -> Int64 { clocks[node] }
 
     func after(_ delay: UInt64, on node: ModelNode? = nil, _ job: @escaping () -> Void) {
         queue.add(at: now + delay) { if node?.isDead != true { job() } }
@@ -123,7 +142,8 @@ final class FleetWorld {
         judge.checkNothingWaits(self)
         judge.checkAgreement(self)
         judge.checkNothingIsKept(self)
-        if hasOwners { askTogether() }
+        // With one that refuses all others there is more than one question.
+        if hasOwners, stranger == nil { askTogether() }
     }
 
     func end() { queue = JobQueue() }
@@ -139,6 +159,8 @@ final class FleetWorld {
     }
 
     private var upNodes: [ModelNode] { nodes.compactMap { $0 } }
+    /// Without the one that has another secret.
+    var ownNodes: [ModelNode] { upNodes.filter { $0.index != stranger } }
 
     private func request(_ kind: ModelRequest.Kind? = nil, url: Int? = nil) {
         guard !upNodes.isEmpty else { return }
@@ -168,11 +190,12 @@ final class FleetWorld {
         let url = below(FleetWorld.urlCount)
         if percent(90) { origin.change(url) }
         let isEverything = percent(5)
+        let isSoft = percent(25)
         after(percent(50) ? 0 : microseconds(0...20_000)) { [unowned self] in
             guard !upNodes.isEmpty else { return }
             let node = pick(upNodes)
-            let purge = judge.issue(isEverything ? .everything : .url(url), origin)
-            trace("\(node.name): purge \(purge.number) of \(isEverything ? "everything" : "/\(url)") is issued")
+            let purge = judge.issue(isEverything ? .everything : isSoft ? .softly(url) : .url(url), origin)
+            trace("\(node.name): purge \(purge.number) is issued: \(purge.what)")
             node.purge(purge)
         }
     }
@@ -193,7 +216,12 @@ final class FleetWorld {
         node.die()
         judge.forget(node)
         nodes[index] = nil
-        if percent(20) { disks[index] = disks[index].map { _ in KeptDisk() } }
+        if percent(20) {
+            disks[index] = disks[index].map { _ in KeptDisk() }
+        } else if percent(20), let past = pastDisks[index], disks[index] != nil {
+            trace("\(node.name): its disk is set back")
+            disks[index] = past.copy()
+        }
         after(microseconds(1000...3_000_000)) { [unowned self] in if nodes[index] == nil { start(index) } }
     }
 
@@ -217,7 +245,7 @@ final class FleetWorld {
 
     private func disturb() {
         let index = below(count)
-        switch below(25) {
+        switch below(29) {
         case ..<4: cut(Way(from: index, to: Way.redis), bothWays: percent(70))
         case ..<6: cut(Way(from: Way.redis, to: index), bothWays: false)
         case ..<9:
@@ -240,6 +268,16 @@ final class FleetWorld {
         case 20:
             let end = now + microseconds(300_000...4_000_000)
             nodes[index]?.breaksHitsUntil = end
+        case 25: redis.loseRegister()
+        case 26: pastDisks[index] = disks[index]?.copy()
+        case 27, 28:
+            origin.isFailing = true
+            trace("the origin fails")
+            after(microseconds(1000...1_500_000)) { [unowned self] in
+                origin.isFailing = false
+                origin.lastFailure = now
+                trace("the origin is well")
+            }
         default: nodes[index]?.evict()
         }
     }
@@ -257,6 +295,7 @@ final class FleetWorld {
     private func calm() {
         isCalm = true
         (cuts, lossPercent, redis.refusesWrites, redis.isUp) = ([], 0, false, true)
+        if origin.isFailing { (origin.isFailing, origin.lastFailure) = (false, now) }
         for index in 0..<count where nodes[index] == nil { start(index) }
         trace("all is well from here on")
     }
@@ -264,8 +303,8 @@ final class FleetWorld {
     /// Everything is well: all nodes together ask the origin once.
     private func askTogether() {
         guard judge.violation == nil else { return }
-        let node = pick(upNodes)
-        for other in upNodes + upNodes + upNodes + [node] {
+        let node = pick(ownNodes)
+        for other in ownNodes + ownNodes + ownNodes + [node] {
             after(microseconds(0...30_000)) { [unowned self, unowned other] in
                 ask(other, .plain, FleetWorld.lastURL)
             }
@@ -294,6 +333,14 @@ struct ModelOrigin {
     private var versions: [Int: Int] = [:]
     /// GET requests.
     var requests: [Int: Int] = [:]
+
+    /// It answers with 503.
+    var isFailing = false
+    /// When it answered so last.
+    var lastFailure: UInt64 = 0
+
+    /// In seconds.
+    static func lifetime(of url: Int) -> Int64 { url == 0 ? 3 : 3600 }
 
     func version(of url: Int) -> Int { versions[url, default: 1] }
     mutating func change(_ url: Int) { versions[url, default: 1] += 1 }
@@ -328,14 +375,21 @@ final class ModelRequest: CustomStringConvertible {
     let variant: Int
     let kind: Kind
     let node: ModelNode
-    /// Earlier versions must not be served, because of a purge and because of an unsafe request.
-    let floors: (purge: Int, change: Int)
+    /// Earlier versions must not be served, because of a purge, a soft purge, an unsafe request, and what was said of purges.
+    struct Floors {
+        let purge: Int
+        let soft: Int
+        let change: Int
+        let said: Int
+    }
+
+    let floors: Floors
     let began: UInt64
     /// Questions to other nodes that the request has caused.
     var questions = 0
 
     init(
-        id: Int, url: Int, variant: Int, kind: Kind, node: ModelNode, floors: (purge: Int, change: Int), began: UInt64
+        id: Int, url: Int, variant: Int, kind: Kind, node: ModelNode, floors: Floors, began: UInt64
     ) {
         self.id = id
         self.url = url
@@ -388,9 +442,19 @@ struct ModelResponse: Equatable {
     var variant: Int?
     /// Its body lacks its end. Who gets it is told so by the way in which it ends, and remembers it.
     var isCut = false
-    /// In seconds.
+    /// In seconds, by the clock of the node that has it.
     var storedAt: Int64
     var expiresAt: Int64
+    /// When the origin made it, for the judge.
+    var bornAt: UInt64 = 0
+
+    /// The same by a clock that is so much ahead.
+    func moved(by seconds: Int64) -> ModelResponse {
+        var moved = self
+        moved.storedAt += seconds
+        moved.expiresAt += seconds
+        return moved
+    }
 }
 
 /// A stored response. Its identity tells whether it is the one that was there before.
@@ -398,10 +462,13 @@ final class ModelStored {
     let response: ModelResponse
     /// To be validated before it is used, whatever its lifetime says.
     let isOutdated: Bool
+    /// It may have been purged: until it is validated it does not stand in for the origin either.
+    let isDoubted: Bool
 
-    init(_ response: ModelResponse, isOutdated: Bool = false) {
+    init(_ response: ModelResponse, isOutdated: Bool = false, isDoubted: Bool = false) {
         self.response = response
-        self.isOutdated = isOutdated
+        self.isOutdated = isOutdated || isDoubted
+        self.isDoubted = isDoubted
     }
 }
 
@@ -410,8 +477,14 @@ final class KeptDisk {
     var stored: [ModelSlot: ModelStored] = [:]
     var position: StreamPosition?
     /// What the judge may expect of who has applied the purges up to the position.
-    var floors: [Int: Int] = [:]
+    var floors = ModelFloors()
     var changeFloors: [Int: Int] = [:]
+
+    func copy() -> KeptDisk {
+        let copy = KeptDisk()
+        (copy.stored, copy.position, copy.floors, copy.changeFloors) = (stored, position, floors, changeFloors)
+        return copy
+    }
 }
 
 /// Jobs in the order of their times; of those at one time the first that was added comes first.

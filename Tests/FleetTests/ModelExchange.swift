@@ -5,6 +5,8 @@ final class ModelExchange {
     enum Answer {
         case response(ModelResponse, PeerVerdict, breaksOff: Bool)
         case refused(PeerObjection)
+        /// The origin fails, and nothing stands in.
+        case failed
     }
 
     private let node: ModelNode
@@ -46,6 +48,7 @@ final class ModelExchange {
             return missed(nil)
         }
         guard node.isUsable(stored), !asksForNews else { return missed(stored) }
+        node.world.judge.hit(stored.response, at: node, node.world)
         end(.response(stored.response, .hit, breaksOff: false), hasAskedRedis ? "Redis" : "store")
     }
 
@@ -83,8 +86,13 @@ final class ModelExchange {
         ModelFetch(
             node, request, stored, transfer, isForPeer: question != nil, depth: depth,
             asksForNews: asksForNews
-        ) { [self] response, source, breaksOff in
-            end(.response(response, .fetched, breaksOff: breaksOff), source)
+        ) { [self] end in
+            switch end {
+            case .response(let response, let source, let breaksOff):
+                self.end(.response(response, .fetched, breaksOff: breaksOff), source)
+            case .standIn(let response, let source): self.end(.response(response, .stale, breaksOff: false), source)
+            case .failed: self.end(question == nil ? .failed : .refused(.unanswered), "")
+            }
         }.begin()
     }
 
@@ -100,10 +108,13 @@ extension ModelNode {
     func take(_ request: ModelRequest) {
         guard request.kind != .unsafe else { return forwardUnsafe(request) }
         ModelExchange(self, request) { [unowned self] answer, source in
-            guard case .response(let response, _, let breaksOff) = answer else {
-                return world.judge.violated(.answer, "a client is refused: \(request)", world)
+            switch answer {
+            case .response(let response, let verdict, let breaksOff):
+                world.judge.end(
+                    request, response, from: source, breaksOff: breaksOff, standsIn: verdict == .stale, world)
+            case .failed: world.judge.fail(request, world)
+            case .refused: world.judge.violated(.answer, "a client is refused: \(request)", world)
             }
-            world.judge.end(request, response, from: source, breaksOff: breaksOff, world)
         }.lookUp()
     }
 
@@ -148,7 +159,7 @@ extension ModelNode {
     private func onItsWay(_ answer: ModelExchange.Answer) -> ModelExchange.Answer {
         guard case .response(var response, let verdict, let breaksOff) = answer else { return answer }
         let isDamaged = verdict == .hit && world.now < breaksHitsUntil
-        guard !breaksOff, !world.isCalm, isDamaged || world.percent(2) else { return answer }
+        guard !breaksOff, verdict != .stale, !world.isCalm, isDamaged || world.percent(2) else { return answer }
         response.isCut = true
         return .response(response, verdict, breaksOff: true)
     }

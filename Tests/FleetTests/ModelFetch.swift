@@ -10,8 +10,14 @@ final class ModelFetch {
     private let isForPeer: Bool
     private let depth: Int
     private let clientAsksForNews: Bool
-    /// Is told whether the body breaks off.
-    private let then: (ModelResponse, String, Bool) -> Void
+    /// How it ends: with a response, whose body may break off, with one that is stale and stands in, or without.
+    enum End {
+        case response(ModelResponse, source: String, breaksOff: Bool)
+        case standIn(ModelResponse, source: String)
+        case failed
+    }
+
+    private let then: (End) -> Void
     private let invalidationsBefore: Int
 
     private var plan = ModelNode.Plan()
@@ -30,12 +36,14 @@ final class ModelFetch {
     /// One question to another node.
     private final class Ask {
         let node: Int
+        let isForStoreOnly: Bool
         let permit: Circuit.Permit
         var isWorking = false
         var isSettled = false
 
-        init(_ node: Int, _ permit: Circuit.Permit) {
+        init(_ node: Int, isForStoreOnly: Bool, _ permit: Circuit.Permit) {
             self.node = node
+            self.isForStoreOnly = isForStoreOnly
             self.permit = permit
         }
     }
@@ -43,7 +51,7 @@ final class ModelFetch {
     init(
         _ node: ModelNode, _ request: ModelRequest, _ stored: ModelStored?, _ transfer: ModelTransfer?,
         isForPeer: Bool, depth: Int, asksForNews: Bool,
-        then: @escaping (ModelResponse, String, Bool) -> Void
+        then: @escaping (End) -> Void
     ) {
         self.node = node
         world = node.world
@@ -79,7 +87,7 @@ final class ModelFetch {
     private func ask(_ peer: Int, _ isForStoreOnly: Bool, _ permit: Circuit.Permit) {
         world.judge.question(
             for: request, from: node, to: peer, depth: depth + 1, isForStoreOnly: isForStoreOnly, world)
-        let ask = Ask(peer, permit)
+        let ask = Ask(peer, isForStoreOnly: isForStoreOnly, permit)
         asked = ask
         let value = node.question(isForStoreOnly: isForStoreOnly)
         let asksForNews = plan.asksForNews || clientAsksForNews
@@ -168,8 +176,18 @@ final class ModelFetch {
         guard !isEnded, !ask.isSettled, isHeard(ask) else { return }
         returnTo(ask)
         switch answer {
-        case .response(let response, let verdict, let breaksOff):
+        case .response(let said, let verdict, let breaksOff):
             settle(ask, isFailure: false)
+            // Another node says how old it is.
+            let response = said.moved(by: world.clock(of: node.index) - world.clock(of: ask.node))
+            if verdict == .stale, !world.breaks(.takesStaleForFresh) {
+                guard stored == nil, !ask.isForStoreOnly else {
+                    world.trace("\(node.name): n\(ask.node) has \(request) stale")
+                    asked = nil
+                    return next()
+                }
+                return standIn(response, "n\(ask.node)")
+            }
             if breaksOff, verdict == .hit { node.noteBreakOff(of: ask.node) }
             end(response, from: ask.node, breaksOff: breaksOff)
         case .refused(let objection):
@@ -177,6 +195,7 @@ final class ModelFetch {
             settle(ask, isFailure: false)
             asked = nil
             next()
+        case .failed: preconditionFailure("a node is told why there is no answer")
         }
     }
 
@@ -205,18 +224,48 @@ final class ModelFetch {
         world.after(world.travel) { [self] in
             world.origin.requests[request.url, default: 0] += 1
             let version = world.origin.version(of: request.url)
-            world.trace("the origin answers \(node.name) for \(request): version \(version)")
+            let (isFailing, bornAt) = (world.origin.isFailing, world.now)
+            if isFailing { world.origin.lastFailure = world.now }
+            world.trace("the origin answers \(node.name) for \(request): \(isFailing ? "503" : "version \(version)")")
             let slowness = world.microseconds(world.percent(10) ? 10_000...400_000 : 500...10_000)
             world.after(slowness + world.travel, on: node) { [self] in
                 guard number == originTry, !isEnded else { return }
+                guard !isFailing else { return originFailed() }
                 let breaksOff = !world.isCalm && world.percent(3)
                 let response = ModelResponse(
                     url: request.url, version: version, user: request.kind.user,
                     variant: ModelOrigin.varies(request.url) ? request.variant : nil, isCut: breaksOff,
-                    storedAt: world.seconds, expiresAt: world.seconds + (request.url == 0 ? 3 : 3600))
+                    storedAt: node.seconds, expiresAt: node.seconds + ModelOrigin.lifetime(of: request.url),
+                    bornAt: bornAt)
                 end(response, from: nil, breaksOff: breaksOff)
             }
         }
+    }
+
+    /// What is stored stands in, unless it may have been purged (Staleness.swift). A node that is late may still answer.
+    private func originFailed() {
+        if let standby {
+            self.standby = nil
+            asked = standby
+            return later(ModelFetch.firstByteMax, standby) { $0.failed(standby) }
+        }
+        guard let stored, !stored.isDoubted || world.breaks(.standsInForDoubted), !clientAsksForNews else {
+            return end(with: .failed)
+        }
+        standIn(stored.response, "what stands in")
+    }
+
+    private func standIn(_ response: ModelResponse, _ source: String) {
+        end(with: .standIn(response, source: source))
+    }
+
+    private func end(with end: End) {
+        isEnded = true
+        if let standby { settle(standby, isFailure: true) }
+        if let asked { settle(asked, isFailure: false) }
+        if let transfer, node.transfers[request.key] === transfer { node.transfers[request.key] = nil }
+        transfer?.resolve(nil, breaksOff: false)
+        then(end)
     }
 
     // MARK: storing
@@ -230,7 +279,7 @@ final class ModelFetch {
         let isShared = breaksOff ? !isOutdated : store(response, isFromPeer: peer != nil)
         if breaksOff, world.breaks(.storesWhatBrokeOff) { _ = store(response, isFromPeer: peer != nil) }
         transfer?.resolve(isShared ? response : nil, breaksOff: breaksOff)
-        then(response, peer.map { "n\($0)" } ?? "the origin", breaksOff)
+        then(.response(response, source: peer.map { "n\($0)" } ?? "the origin", breaksOff: breaksOff))
     }
 
     private var isOutdated: Bool {

@@ -28,14 +28,14 @@ extension ModelNode {
         lastNumber += 1
         let number = lastNumber
         let purge = InvalidatedKeys(run: run, keys: keys)
-        let entry = PurgeEntry(node: name, number: number, issuedAt: world.seconds, purge: purge.bytes)!
+        let entry = PurgeEntry(node: name, number: number, issuedAt: seconds, purge: purge.bytes)!
         let floors = Dictionary(
             uniqueKeysWithValues: keys.map { (ModelKey(bytes: $0).url, changeVersions[$0, default: 1]) })
         let (world, run) = (world, run)
         world.trace("\(name): tells of \(floors.keys.sorted())")
-        link.send(within: ModelNode.wait) { redis -> StreamID? in
-            let id = redis.add(entry.fields(hash: hash), world)
-            if id != nil { world.judge.isSent(change: floors, run, number) }
+        link.send(within: ModelNode.wait) { [secret, index] redis -> StreamID? in
+            let id = redis.add(entry.fields(hash: secret), world)
+            if id != nil { world.judge.isSent(change: floors, run, number, isHeard: world.stranger != index) }
             return id
         } then: { [unowned self] reply, _ in
             guard let id = reply ?? nil else { return changes.refused() }

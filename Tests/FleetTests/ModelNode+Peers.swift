@@ -8,7 +8,7 @@ extension ModelNode {
         let sorted = members.sorted()
         var named = sorted.map { Ownership.Member("n\($0)") }
         if world.breaks(.ownersDifferByNode) { named = sorted.map { Ownership.Member("\(name) n\($0)") } }
-        ownership = Ownership(named, hash: hash)
+        ownership = Ownership(named, hash: secret)
         places = sorted
         if !members.contains(index) { joinedAt = nil } else { joinedAt = joinedAt ?? first ?? world.now }
         circuits = circuits.filter { members.contains($0.key) || $0.value.isProbing }
@@ -16,7 +16,7 @@ extension ModelNode {
     }
 
     func ranking(of key: ModelKey) -> [Int] {
-        ownership.ranking(zone: "default", key: key.bytes, count: 3, hash: hash).map { places[$0] }
+        ownership.ranking(zone: "default", key: key.bytes, count: 3, hash: secret).map { places[$0] }
     }
 
     struct Plan {
@@ -32,13 +32,15 @@ extension ModelNode {
         guard world.hasOwners else { return Plan() }
         let note = notes.note(of: word(key), now: world.now)
         if world.breaks(.forgetsChangeWithFirstQuestion), note == .changed, !isForPeer { notes = PeerMemory() }
-        let ranking = ownership.ranking(zone: "default", key: key.bytes, count: 3, hash: hash)
+        let ranking = ownership.ranking(zone: "default", key: key.bytes, count: 3, hash: secret)
         let plan = PeerPlan(
             ranking: ranking, own: places.firstIndex(of: index),
             isNew: joinedAt.map { world.now - $0 < ModelNode.newFor } ?? false,
             isForPeer: isForPeer && !world.breaks(.askedNodeAsksOn))
-        // What others have may be from before a purge that only this node knows.
-        let isAhead = !underWay.isEmpty && !world.breaks(.asksBehindOwnPurges)
+        // What others have may be from before a purge that only this node knows, or an earlier run of it.
+        let isAhead =
+            !underWay.isEmpty && !world.breaks(.asksBehindOwnPurges)
+            || !follower.hasCaughtUp && !world.breaks(.asksBeforeItHasCaughtUp)
         return Plan(
             asks: isAhead
                 ? []
@@ -64,13 +66,13 @@ extension ModelNode {
         var question = PeerQuestion(node: name)
         question.position = world.breaks(.saysPositionLate) ? follower.position : log.latest(follower.position)
         question.isForStoreOnly = isForStoreOnly
-        return question.encoded(hash: hash)!
+        return question.encoded(hash: secret)!
     }
 
     /// PeerDesk.read
     func read(_ value: [UInt8]) -> Result<PeerQuestion, PeerObjection> {
         do throws(PeerObjection) {
-            let question = try PeerQuestion.decode(value, hash: hash)
+            let question = try PeerQuestion.decode(value, hash: secret)
             guard isUpToDate(for: question) || world.breaks(.ignoresPositions) else { throw .behind }
             return .success(question)
         } catch { return .failure(error) }

@@ -24,10 +24,11 @@ extension ModelNode {
     func feedFailed() {
         feedIsComplete = false
         follower.disconnected()
+        waitingActions.removeAll(where: \.isOfConnection)
     }
 
     private func askForState(
-        _ then: @escaping (StreamState, Bool, (purge: [Int: Int], change: [Int: Int])) -> Void
+        _ then: @escaping (StreamState, Bool, (purge: ModelFloors, change: [Int: Int])) -> Void
     ) {
         let world = world
         feed.send(within: ModelNode.wait) { redis in
@@ -59,7 +60,7 @@ extension ModelNode {
 
     private func entry(_ found: (id: StreamID, fields: [[UInt8]])) -> StreamEntry {
         do throws(PurgeEntryError) {
-            return StreamEntry(id: found.id, purge: .success(try PurgeEntry(fields: found.fields, hash: hash)))
+            return StreamEntry(id: found.id, purge: .success(try PurgeEntry(fields: found.fields, hash: secret)))
         } catch { return StreamEntry(id: found.id, purge: .failure(error)) }
     }
 
@@ -84,6 +85,8 @@ extension ModelNode {
     private func perform(_ actions: [StreamFollower.Action]) {
         waitingActions += actions
         while !isMarking, !waitingActions.isEmpty { perform(waitingActions.removeFirst()) }
+        // FleetNode.trustDisks
+        if follower.hasCaughtUp, !isMarking { doubted = [] }
     }
 
     private func perform(_ action: StreamFollower.Action) {
@@ -99,7 +102,7 @@ extension ModelNode {
             let purge = purge(in: entry)
             applyHere(purge) { [unowned self] in
                 world.trace("\(name): purge \(purge.number) of the stream is applied")
-                purgeFloors.merge(purge.floors) { max($0, $1) }
+                purgeFloors.raise(purge.floors)
                 perform(follower.applied(id))
             }
         case .skip: break
@@ -107,18 +110,21 @@ extension ModelNode {
             world.trace("\(name): everything is marked as stale: \(reason)")
             world.marks[reason, default: 0] += 1
             isMarking = true
+            if !world.breaks(.neverMarks) { doubted = Set(disk?.stored.values.map { ObjectIdentifier($0) } ?? []) }
             let floors = markFloors
             guard !world.breaks(.neverMarks) else {
                 raise(floors)
                 isMarking = false
                 return
             }
-            applyHere(ModelPurge(number: -1, what: .everythingStale, floors: [:])) { [unowned self] in
+            applyHere(ModelPurge(number: -1, what: .everythingStale, floors: ModelFloors())) { [unowned self] in
                 raise(floors)
                 isMarking = false
                 perform([])
             }
         case .remember(let position):
+            donePosition = position
+            register()
             disk?.position = position
             disk?.floors = purgeFloors
             disk?.changeFloors = changeFloors
@@ -156,8 +162,10 @@ extension ModelNode {
         }
     }
 
-    private func raise(_ floors: (purge: [Int: Int], change: [Int: Int])) {
-        purgeFloors.merge(floors.purge) { max($0, $1) }
+    private func raise(_ floors: (purge: ModelFloors, change: [Int: Int])) {
+        // One with another secret never learns what the others purge: what it wrote itself stays good enough for it.
+        guard world.stranger != index else { return }
+        purgeFloors.raise(floors.purge)
         changeFloors.merge(floors.change) { max($0, $1) }
     }
 
@@ -180,7 +188,7 @@ extension ModelNode {
         let ticket = underWay.begin(purge)
         applyHere(purge) { [unowned self] in
             world.trace("\(name): purge \(purge.number) is applied where it began")
-            ownPurgeFloors.merge(purge.floors) { max($0, $1) }
+            ownPurgeFloors.raise(purge.floors)
             world.after(world.microseconds(1...300), on: self) { [unowned self] in
                 announcements.append(ModelAnnouncement(purge: purge, ticket: ticket))
                 sendAnnouncements()
@@ -192,12 +200,13 @@ extension ModelNode {
         guard !isAnnouncing, link.isOpen, let first = announcements.first else { return }
         lastNumber += 1
         let entry = PurgeEntry(
-            node: name, number: lastNumber, issuedAt: world.seconds, purge: first.purge.bytes)!
+            node: name, number: lastNumber, issuedAt: seconds, purge: first.purge.bytes)!
         isAnnouncing = true
         let world = world
-        link.send(within: ModelNode.wait) { redis -> StreamID? in
-            let id = redis.add(entry.fields(hash: hash), world)
-            if id != nil { world.judge.isSent(first.purge) }
+        link.send(within: ModelNode.wait) { [secret, index] redis -> StreamID? in
+            let id = redis.add(entry.fields(hash: secret), world)
+            // Those with another secret do not hear of it.
+            if id != nil, world.stranger != index { world.judge.isSent(first.purge) }
             return id
         } then: { [unowned self] reply, _ in
             isAnnouncing = false
@@ -205,8 +214,51 @@ extension ModelNode {
             announcements.removeFirst()
             underWay.sent(first.ticket, as: id, log)
             settlePurges()
+            awaitSpread(of: id, first.purge, until: world.now + 1_000_000_000)
             sendAnnouncements()
         }
+    }
+
+    // MARK: what is said of it
+
+    /// FleetNode.register
+    func register() {
+        guard link.isOpen, let donePosition else { return }
+        let said = RegisterEntry(
+            seenAt: seconds, position: donePosition, run: run, release: "1", peer: nil, hash: secret)
+        let value = said.value(of: name, hash: secret)
+        link.send(within: ModelNode.wait) { [name] in
+            $0.enter(value, of: name)
+        } then: { _, _ in
+        }
+    }
+
+    /// FleetNode.awaitSpread
+    private func awaitSpread(of id: StreamID, _ purge: ModelPurge, until deadline: UInt64) {
+        link.send(within: ModelNode.wait) {
+            $0.register
+        } then: { [unowned self] register, _ in
+            let entries = (register ?? [:]).sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+            if !entries.isEmpty { _ = known.read(entries, hash: secret, now: world.now) }
+            let position = log.latest(follower.position).map { StreamPosition(epoch: $0.epoch, id: id) }
+            let isWorthWaiting =
+                position.map { known.isWorthWaiting(for: $0, ownName: name, hash: secret, now: world.now) } ?? true
+            guard isWorthWaiting, world.now < deadline, link.isOpen else { return say(position, purge) }
+            world.after(20_000_000, on: self) { [unowned self] in awaitSpread(of: id, purge, until: deadline) }
+        }
+    }
+
+    private func say(_ position: StreamPosition?, _ purge: ModelPurge) {
+        let others = known.standings(
+            of: position, own: (name, run), members: [], hash: secret, now: world.now)
+        let applied = others.filter { standing in
+            if case .refused = standing.state, world.breaks(.countsWhoRefuses) { return true }
+            return standing.state == .applied
+        }
+        world.trace(
+            "\(name): purge \(purge.number) is said to be applied on \(applied.map(\.name)) of \(others.map(\.name))")
+        world.judge.isSaid(
+            purge, [index] + applied.map { Int($0.name.dropFirst())! }, of: others.count + 1)
     }
 
     // MARK: the purge (Admin/Purge.swift)
@@ -228,7 +280,11 @@ extension ModelNode {
     private func remove(_ purge: ModelPurge) {
         func left(_ stored: ModelStored) -> ModelStored? {
             guard purge.concerns(stored.response.url) else { return stored }
-            return purge.what == .everythingStale ? ModelStored(stored.response, isOutdated: true) : nil
+            switch purge.what {
+            case .everythingStale: return ModelStored(stored.response, isDoubted: true)
+            case .softly: return ModelStored(stored.response, isOutdated: true, isDoubted: stored.isDoubted)
+            case .url, .everything: return nil
+            }
         }
         memory = memory.compactMapValues(left)
         if let disk { disk.stored = disk.stored.compactMapValues(left) }

@@ -6,7 +6,7 @@ extension ModelNode {
     private static let wait: UInt64 = 2_000_000_000
 
     func name(of key: ModelKey) -> [UInt8] {
-        SharedKeys.record(zone: "default", key: key.bytes, hash: hash)
+        SharedKeys.record(zone: "default", key: key.bytes, hash: secret)
     }
 
     // MARK: reading
@@ -42,7 +42,7 @@ extension ModelNode {
 
     private func adopt(_ value: [UInt8], _ request: ModelRequest, _ name: [UInt8], since before: Int) {
         let key = request.key
-        guard let record = try? SharedRecord.decode(value, zone: "default", key: key.bytes, hash: hash),
+        guard let record = try? SharedRecord.decode(value, zone: "default", key: key.bytes, hash: secret),
             !isPurged(record, key), mayRead(name, key), invalidations == before || world.breaks(.storesOutdated)
         else { return }
         let words = String(decoding: record.head, as: UTF8.self).split(separator: " ").map { Int($0) }
@@ -50,10 +50,13 @@ extension ModelNode {
         if world.breaks(.adoptsForTheAsker), slot.variant != nil { slot.variant = request.variant }
         guard memory[slot] == nil else { return }
         world.trace("\(self.name): version \(words[0] ?? 0) of /\(key.url) comes from Redis")
+        let ahead = record.clockAhead(serverNow: world.serverMilliseconds, now: seconds * 1000)
         memory[slot] = ModelStored(
             ModelResponse(
                 url: key.url, version: words[0] ?? 0, user: words[1], variant: words[2],
-                isCut: words[3] == 1, storedAt: record.storedAt, expiresAt: record.expiresAt))
+                isCut: words[3] == 1, storedAt: record.storedAt, expiresAt: record.expiresAt,
+                bornAt: UInt64(words[4] ?? 0)
+            ).moved(by: ahead), isOutdated: words[5] == 1)
     }
 
     // MARK: writing
@@ -75,20 +78,23 @@ extension ModelNode {
     private func perform(_ stored: ModelStored) {
         let response = stored.response
         func word(_ number: Int?) -> String { number.map { "\($0)" } ?? "-" }
-        let head = "\(response.version) \(word(response.user)) \(word(response.variant)) \(response.isCut ? 1 : 0)"
+        let head =
+            "\(response.version) \(word(response.user)) \(word(response.variant)) \(response.isCut ? 1 : 0)"
+            + " \(response.bornAt) \(stored.isOutdated ? 1 : 0)"
         guard let slot = memory.first(where: { $0.value === stored })?.key, !isMarking,
             let position = follower.position,
             let record = SharedRecord(
                 id: SharedRecordID(high: world.random(), low: world.random()), zone: "default", key: slot.key.bytes,
-                status: 200, storedAt: response.storedAt, expiresAt: response.expiresAt, position: position,
+                status: 200, storedAt: response.storedAt, expiresAt: response.expiresAt,
+                written: .init(byServer: world.serverMilliseconds, byNode: seconds * 1000), position: position,
                 mediaType: [], tags: [],
                 head: Array(head.utf8), bodyLength: 0,
                 shortBody: []),
             SharedExpiry.seconds(
-                storedAt: response.storedAt, expiresAt: response.expiresAt, now: world.seconds, grace: 0) != nil
+                storedAt: response.storedAt, expiresAt: response.expiresAt, now: seconds, grace: 0) != nil
         else { return }
         writesUnderWay += 1
-        let (name, value) = (name(of: slot.key), record.encode(hash: hash).head)
+        let (name, value) = (name(of: slot.key), record.encode(hash: secret).head)
         let world = world
         link.send(within: ModelNode.wait) { redis in
             world.judge.write(response, slot.key.bytes, world)

@@ -7,11 +7,15 @@ final class ModelNode {
     unowned let world: FleetWorld
     let index: Int
     let name: String
+    /// The secret of the fleet, or another one.
+    let secret: SecretHash
     private(set) var isDead = false
 
     // The store (Tiers)
     var memory: [ModelSlot: ModelStored] = [:]
     let disk: KeptDisk?
+    /// What the disk had when the node was started, until the node has caught up (Tiers.doubtStored).
+    var doubted: Set<ObjectIdentifier> = []
     /// Of purges and unsafe requests.
     var invalidations = 0
     var transfers: [ModelKey: ModelTransfer] = [:]
@@ -51,17 +55,20 @@ final class ModelNode {
     var waitingActions: [StreamFollower.Action] = []
     var announcements: [ModelAnnouncement] = []
     var isAnnouncing = false
+    var known = KnownNodes()
+    /// Up to where everything is applied or marked.
+    var donePosition: StreamPosition?
     var lastNumber: UInt64 = 0
     /// When the thread for purges has done what it has.
     var purgesDoneAt: UInt64 = 0
     /// For the judge: what the purges were that a mark stands for.
-    var markFloors: (purge: [Int: Int], change: [Int: Int]) = ([:], [:])
+    var markFloors: (purge: ModelFloors, change: [Int: Int]) = (ModelFloors(), [:])
 
     // What the judge may expect. Versions below these are not for requests that begin from now on.
     /// By purges of the stream.
-    var purgeFloors: [Int: Int] = [:]
+    var purgeFloors = ModelFloors()
     /// By purges that began here, whether they are in the stream or not.
-    var ownPurgeFloors: [Int: Int] = [:]
+    var ownPurgeFloors = ModelFloors()
     /// By unsafe requests to this node, and those of the stream.
     var changeFloors: [Int: Int] = [:]
 
@@ -70,9 +77,11 @@ final class ModelNode {
         self.index = index
         self.disk = disk
         name = "n\(index)"
+        secret = world.stranger == index ? otherHash : hash
         run = String(world.random(), radix: 16)
         follower = StreamFollower(position: disk?.position)
-        purgeFloors = disk?.floors ?? [:]
+        purgeFloors = disk?.floors ?? ModelFloors()
+        doubted = Set(disk?.stored.values.map { ObjectIdentifier($0) } ?? [])
         changeFloors = disk?.changeFloors ?? [:]
         // As FleetDesk.begin: what was stored by an earlier run may have been purged since.
         if let disk, disk.position == nil, !disk.stored.isEmpty { follower.disconnected() }
@@ -94,12 +103,17 @@ final class ModelNode {
     /// FleetNode.beat
     private func beat() {
         world.after(5_000_000_000, on: self) { [unowned self] in beat() }
+        register()
         sendRemovals()
         sendAnnouncements()
         sendChanges()
     }
 
+    var seconds: Int64 { world.seconds(of: index) }
+
     private func linkOpened() {
+        known.listens(now: world.now)
+        register()
         sendRemovals()
         sendAnnouncements()
         sendChanges()
@@ -116,14 +130,16 @@ final class ModelNode {
         for variant in variants {
             let slot = ModelSlot(key: request.key, variant: variant)
             if let found = memory[slot] { return found }
-            guard let found = disk?.stored[slot] else { continue }
+            guard let kept = disk?.stored[slot] else { continue }
+            let isDoubted = doubted.contains(ObjectIdentifier(kept))
+            let found = isDoubted ? ModelStored(kept.response, isDoubted: true) : kept
             memory[slot] = found
             return found
         }
         return nil
     }
 
-    func isUsable(_ stored: ModelStored) -> Bool { !stored.isOutdated && stored.response.expiresAt > world.seconds }
+    func isUsable(_ stored: ModelStored) -> Bool { !stored.isOutdated && stored.response.expiresAt > seconds }
 
     /// Tiers.invalidate
     ///

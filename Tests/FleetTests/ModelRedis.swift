@@ -8,6 +8,8 @@ final class ModelRedis {
     private var run = 0
     private var lastEpoch = 0
     private var epoch: Int?
+    /// What each node says of itself.
+    private(set) var register: [String: [UInt8]] = [:]
     /// Hashes: by its name each has the variants of a key.
     private(set) var records: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     private var entries: [(id: StreamID, fields: [[UInt8]])] = []
@@ -27,6 +29,8 @@ final class ModelRedis {
         records[name, default: [:]][field] = value
         return true
     }
+
+    func enter(_ value: [UInt8], of name: String) { if !refusesWrites { register[name] = value } }
 
     /// - Returns: how many there were. Nil: it takes no writes.
     func unlink(_ name: [UInt8]) -> Int? {
@@ -91,12 +95,14 @@ final class ModelRedis {
     func restart(_ world: FleetWorld) {
         world.trace("Redis is started again, empty")
         run += 1
-        (records, entries, lastID, addedCount, readers, epoch) = ([:], [], .zero, 0, [], nil)
+        (records, entries, lastID, addedCount, readers, epoch, register) = ([:], [], .zero, 0, [], nil, [:])
         closeAll(world)
     }
 
     /// The key is evicted, and with it perhaps records. The stream stays.
     func forgetEpoch() { epoch = nil }
+
+    func loseRegister() { register = [:] }
 
     func evict(_ world: FleetWorld) {
         let names = records.keys.sorted { $0.lexicographicallyPrecedes($1) }

@@ -17,7 +17,8 @@ import Testing
         head: [UInt8] = Array("HEAD".utf8), bodyLength: Int = 5, position: StreamPosition = position
     ) -> SharedRecord? {
         SharedRecord(
-            id: id, zone: zone, key: key, status: status, storedAt: 1_700_000_000, expiresAt: -1, position: position,
+            id: id, zone: zone, key: key, status: status, storedAt: 1_700_000_000, expiresAt: -1,
+            written: .init(byServer: 1_700_000_005_000, byNode: 1_700_000_001_000), position: position,
             mediaType: mediaType, tags: tags, head: head, bodyLength: bodyLength,
             shortBody: bodyLength <= SharedRecord.shortBodyBytesMax
                 ? Array(repeating: 7, count: max(bodyLength, 0)) : [])
@@ -34,6 +35,23 @@ import Testing
     /// With the code that belongs to the bytes.
     static func sealed(_ content: some Collection<UInt8>) -> [UInt8] {
         Array(content) + hash.code(Array("record\0".utf8) + content)
+    }
+
+    static let clocks: [(what: String, server: Int64, node: Int64, ahead: Int64)] = [
+        ("at once, by the same clock", 1_700_000_005_000, 1_700_000_001_000, 0),
+        ("an hour later, by the same clock", 1_700_003_605_000, 1_700_003_601_000, 0),
+        ("at once, by a clock that is 10 s ahead", 1_700_000_005_000, 1_700_000_011_000, 10),
+        ("at once, by a clock that is an hour behind", 1_700_000_005_000, 1_699_996_401_000, -3600),
+        ("an hour later, by a clock that is an hour behind", 1_700_003_605_000, 1_700_000_001_000, -3600),
+        ("parts of a second are rounded down: ahead", 1_700_000_005_000, 1_700_000_002_999, 1),
+        ("and behind", 1_700_000_005_000, 1_700_000_000_999, -1),
+        ("a server whose clock was set back", 1_600_000_000_000, 1_700_000_001_000, 0),
+    ]
+    @Test(arguments: clocks) func `a reader knows by how much its clock differs`(
+        _ row: (what: String, server: Int64, node: Int64, ahead: Int64)
+    ) throws {
+        let record = try #require(Self.record())
+        #expect(record.clockAhead(serverNow: row.server, now: row.node) == row.ahead, "\(row.what)")
     }
 
     // MARK: keys
@@ -125,9 +143,10 @@ import Testing
     @Test func `the layout is the one that is written down`() throws {
         let (head, _) = try #require(Self.record(tags: [])).encode(hash: hash)
         let fixed: [UInt8] = [
-            0x4C, 0x53, 0x48, 0x52, 1, 0, 200, 0, UInt8(head.count), 0, 0, 0,
+            0x4C, 0x53, 0x48, 0x52, 2, 0, 200, 0, UInt8(head.count), 0, 0, 0,
             0x10, 0x0F, 0x0E, 0x0D, 0x0C, 0x0B, 0x0A, 0x09, 8, 7, 6, 5, 4, 3, 2, 1,
             0x00, 0xF1, 0x53, 0x65, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
+            0x88, 0x7B, 0xE5, 0xCF, 0x8B, 0x01, 0x00, 0x00, 0xE8, 0x6B, 0xE5, 0xCF, 0x8B, 0x01, 0x00, 0x00,
             5, 0, 0, 0, 22, 0, 0, 0, 4, 0, 0, 0, 7, 10, 0, 6,
         ]
         let rest = Array("default12-3 etext/plain".utf8) + Self.key + Array("HEAD".utf8) + [7, 7, 7, 7, 7]
@@ -172,7 +191,7 @@ import Testing
         #expect(Self.decode(Array("some text".utf8)) == .failure(.notARecord))
         #expect(Self.decode(Array("LS".utf8)) == .failure(.truncated))
         var later = head
-        later[4] = 2
+        later[4] = 3
         #expect(Self.decode(Self.sealed(later.dropLast(32))) == .failure(.unknownVersion))
     }
 
@@ -180,26 +199,28 @@ import Testing
     static let malformed: [(String, Int, [UInt8])] = [
         ("the byte behind the version", 5, [1]),
         ("a status of two digits", 6, [99, 0]),
-        ("a body that is not there", 44, [6, 0, 0, 0]),
-        ("a body that is shorter", 44, [4, 0, 0, 0]),
-        ("a body beyond the bound", 44, [1, 0, 16, 0]),
-        ("a key that is longer", 48, [23, 0, 0, 0]),
-        ("a key of 4 GiB", 48, [0xFF, 0xFF, 0xFF, 0xFF]),
-        ("a head that is longer", 52, [5, 0, 0, 0]),
-        ("no zone", 56, [0]),
-        ("a zone of 255 bytes", 56, [255]),
-        ("a longer media type", 57, [255]),
-        ("more tags", 58, [3]),
-        ("fewer tags", 58, [1]),
-        ("a shorter position", 59, [5]),
-        ("a longer position", 59, [255]),
-        ("no position", 59, [0]),
-        ("a zone that is not UTF-8", 60, [0xFF]),
-        ("a position whose id is no number", 67, Array("x".utf8)),
-        ("a position whose id has a leading zero", 67, Array("02".utf8)),
-        ("a position without a space", 71, Array("-".utf8)),
-        ("an empty tag", 83, [0]),
-        ("a longer tag", 83, [0xFF]),
+        ("written before 1970, by the server", 44, [UInt8](repeating: 0xFF, count: 8)),
+        ("written after the end of time, by the node", 52, [UInt8](repeating: 0x7F, count: 8)),
+        ("a body that is not there", 60, [6, 0, 0, 0]),
+        ("a body that is shorter", 60, [4, 0, 0, 0]),
+        ("a body beyond the bound", 60, [1, 0, 16, 0]),
+        ("a key that is longer", 64, [23, 0, 0, 0]),
+        ("a key of 4 GiB", 64, [0xFF, 0xFF, 0xFF, 0xFF]),
+        ("a head that is longer", 68, [5, 0, 0, 0]),
+        ("no zone", 72, [0]),
+        ("a zone of 255 bytes", 72, [255]),
+        ("a longer media type", 73, [255]),
+        ("more tags", 74, [3]),
+        ("fewer tags", 74, [1]),
+        ("a shorter position", 75, [5]),
+        ("a longer position", 75, [255]),
+        ("no position", 75, [0]),
+        ("a zone that is not UTF-8", 76, [0xFF]),
+        ("a position whose id is no number", 83, Array("x".utf8)),
+        ("a position whose id has a leading zero", 83, Array("02".utf8)),
+        ("a position without a space", 87, Array("-".utf8)),
+        ("an empty tag", 99, [0]),
+        ("a longer tag", 99, [0xFF]),
     ]
 
     @Test(arguments: malformed) func `a record with a right code and a wrong length is malformed`(
@@ -211,7 +232,7 @@ import Testing
     }
 
     @Test func `a record that is shorter than its fixed fields is malformed`() {
-        let bytes = SharedRecord.magic + [1, 0, 200, 0, 40, 0, 0, 0] + [UInt8](repeating: 0, count: 28)
+        let bytes = SharedRecord.magic + [2, 0, 200, 0, 40, 0, 0, 0] + [UInt8](repeating: 0, count: 28)
         #expect(Self.decode(bytes) == .failure(.malformed))
     }
 

@@ -31,6 +31,46 @@ import Testing
         return follower
     }
 
+    // MARK: catching up
+
+    @Test func `a node has caught up when all is applied that was there when it connected`() {
+        var follower = StreamFollower(position: Self.position(5))
+        #expect(!follower.hasCaughtUp)
+        #expect(follower.examined(Self.stream(1, 7)) == [.readAfter(Self.id(5))] && !follower.hasCaughtUp)
+        #expect(follower.read([Self.entry(6)]) == [Self.apply(6)] && !follower.hasCaughtUp)
+        _ = follower.applied(Self.id(6))
+        // Others go on purging meanwhile.
+        #expect(follower.examined(Self.stream(1, 9)) == [.readAfter(Self.id(6))] && !follower.hasCaughtUp)
+        _ = follower.read([Self.entry(7), Self.entry(8)])
+        _ = follower.applied(Self.id(7))
+        _ = follower.applied(Self.id(8))
+        #expect(!follower.hasCaughtUp)
+        _ = follower.examined(Self.stream(1, 9))
+        #expect(follower.hasCaughtUp)
+        follower.disconnected()
+        #expect(follower.hasCaughtUp, "from here on it knows that it does not hear")
+    }
+
+    @Test func `what is added until a node connects again is to be applied as well`() {
+        var follower = StreamFollower(position: Self.position(5))
+        _ = follower.examined(Self.stream(1, 6))
+        follower.disconnected()
+        _ = follower.examined(Self.stream(1, 7))
+        _ = follower.read([Self.entry(6)])
+        _ = follower.applied(Self.id(6))
+        _ = follower.examined(Self.stream(1, 7))
+        #expect(!follower.hasCaughtUp)
+    }
+
+    @Test func `who has nothing to catch up with, or cannot, has caught up`() {
+        for position in [nil, Self.position(9), Self.position(1, Self.elsewhere), Self.position(1)] {
+            var follower = StreamFollower(position: position)
+            #expect(!follower.hasCaughtUp)
+            _ = follower.examined(Self.stream(5, 9))
+            #expect(follower.hasCaughtUp, "\(String(describing: position))")
+        }
+    }
+
     // MARK: connecting
 
     @Test(arguments: [stream(3, 9), stream(nil, 9), stream(nil, 0)])

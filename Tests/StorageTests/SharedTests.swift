@@ -10,13 +10,14 @@ struct SharedTests {
     }
 
     private func adopt(
-        _ name: String, _ head: String, _ parts: [[UInt8]], into room: TiersRoom, since invalidations: Int? = nil
+        _ name: String, _ head: String, _ parts: [[UInt8]], into room: TiersRoom, since invalidations: Int? = nil,
+        movedBy seconds: Int64 = 0
     ) -> Bool {
         let form = ResponseForm(
             attributes: StoredAttributes(retention: .permanent, status: 200, storedAt: 1, expiresAt: 2),
             head: Array(head.utf8))
         return room.tiers.adopt(
-            shared: form, storageKey(name), Array(name.utf8), body: parts.map { $0[...] },
+            shared: form, movedBy: seconds, storageKey(name), Array(name.utf8), body: parts.map { $0[...] },
             since: invalidations ?? room.tiers.invalidations)
     }
 
@@ -37,6 +38,13 @@ struct SharedTests {
             let record = try #require(found("a", in: room).first)
             #expect(record.text == "v|1" && record.body.isComplete && record.body.length == start)
             #expect(record.body.copyOfBytes == pattern(0..<start))
+        }
+    }
+
+    @Test func `its times become those of the clock here`() throws {
+        try with { room in
+            #expect(adopt("a", "v|1", [[1]], into: room, movedBy: -3600))
+            #expect(found("a", in: room).map(\.text) == ["v|1|-3600"])
         }
     }
 

@@ -72,6 +72,16 @@ final class TiersRoom {
         },
         record: { _, copy, body in
             Versioned(String(decoding: copy.keyBytes, as: UTF8.self), String(decoding: copy.head, as: UTF8.self), body)
+        },
+        doubted: { record in
+            let record = unsafe unsafeDowncast(record, to: Versioned.self)
+            return Versioned(
+                String(decoding: record.keyBytes, as: UTF8.self), "\(record.text)|doubted", record.body)
+        },
+        moved: { record, seconds in
+            let record = unsafe unsafeDowncast(record, to: Versioned.self)
+            return Versioned(
+                String(decoding: record.keyBytes, as: UTF8.self), "\(record.text)|\(seconds)", record.body)
         })
 
     /// A complete record, not inserted.

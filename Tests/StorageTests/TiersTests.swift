@@ -134,6 +134,26 @@ struct TiersTests {
         }
     }
 
+    @Test(arguments: Engine.allCases) func `what the back store had before comes as doubted, until it is trusted`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
+            try room.store("a", "en|1")
+            try room.store("b", "en|1")
+            room.leaveToBackStore()
+            room.tiers.doubtStored()
+            #expect(room.tiers.doubtsStored)
+            #expect(room.heads("a") == ["en|1|doubted"])
+            // What is stored from here on is as good as what memory has.
+            try room.store("c", "en|1")
+            room.leaveToBackStore()
+            #expect(room.heads("c") == ["en|1"] && room.heads("a") == ["en|1|doubted"])
+            room.tiers.trustStored()
+            #expect(room.heads("b") == ["en|1"] && !room.tiers.doubtsStored)
+            #expect(room.heads("a") == ["en|1|doubted"], "what is in memory stays so")
+        }
+    }
+
     @Test func `what must not outlive the process is not offered when it is used`() throws {
         try with(.disk) { room in
             let record = try room.store("a", "en|1|session")

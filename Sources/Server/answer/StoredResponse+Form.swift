@@ -12,7 +12,10 @@ extension StoredResponse {
 
     package static let format = ResponseFormat(
         form: { record in unsafe unsafeDowncast(record, to: StoredResponse.self).form },
-        record: { key, copy, body in StoredResponse(key: key, from: copy, body: body) })
+        record: { key, copy, body in StoredResponse(key: key, from: copy, body: body) },
+        doubted: { record in unsafe unsafeDowncast(record, to: StoredResponse.self).doubted },
+        moved: { record, seconds in unsafe unsafeDowncast(record, to: StoredResponse.self).moved(by: Seconds(seconds)) }
+    )
 
     /// Nil for a response that does not outlive the process.
     private var form: ResponseForm? {

@@ -217,6 +217,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The response marked so that only its origin can make it of use again (`CachedResponse.doubted`).
     package var doubted: StoredResponse { renewed(cached: cached.doubted(), fields: fields) }
 
+    /// The response with times of another clock, which is so much ahead of the one that gave them.
+    func moved(by seconds: Seconds) -> StoredResponse { renewed(times: cached.moved(by: seconds), fields: fields) }
+
     /// Whether its validator may be sent if no variant matches, so that a 304 can select it (RFC 9111 §4.3.1).
     ///
     /// Not if it varies by coding: servers that compress while sending confirm the tag of the uncompressed form to every client, which

@@ -30,6 +30,7 @@ package final class FleetDesk: Sendable {
     init(_ terms: FleetTerms, zones: Zones) {
         self.terms = terms
         self.zones = zones
+        zones.doubtDisks()
         peers = terms.peers.map { [purgesUnderWay] in
             PeerDesk($0, node: terms.node, hash: terms.hash, purgesUnderWay)
         }
@@ -101,6 +102,7 @@ package final class FleetDesk: Sendable {
 
     /// Uses a new list of the nodes for requests that begin from now on. Does nothing if the nodes do not ask each other, or are no longer to: that takes a restart.
     func adopt(_ peers: FleetPeersSetting?) {
+        _ = post { $0.trustDisks() }
         guard let peers else { return }
         _ = post { $0.adopt(peers) }
     }
@@ -180,7 +182,7 @@ package final class FleetDesk: Sendable {
     /// - Returns: what `announce` is called with.
     package func begin(_ purge: [UInt8], at time: WallTime) -> PurgeTicket {
         let entry = PurgeEntry(node: terms.node, number: 0, issuedAt: time.secondsSinceEpoch, purge: purge)
-        let matcher = entry.flatMap { entry in state.withLock { $0.effects }?.matcher(entry) }
+        let matcher = entry.flatMap { entry in state.withLock { $0.effects }?.matcher(entry, time) }
         return PurgeTicket(number: purgesUnderWay.withLock { $0.begin(matcher) })
     }
 

@@ -1,4 +1,5 @@
 package import Fleet
+package import Message
 package import Storage
 
 /// What a node has done for its fleet since it was started, and how its connection is.
@@ -117,12 +118,12 @@ package struct PurgeTicket: Sendable {
 
 /// What the fleet does on this node, given by those who know the stores.
 package struct FleetEffects: Sendable {
-    /// Applies a purge to all zones. Blocks. Returns false if a disk may forget it in a crash.
-    package var apply: @Sendable (PurgeEntry) -> Bool
-    /// Marks everything in all zones as stale. Blocks. Returns false if a disk may forget it in a crash.
-    package var markEverythingStale: @Sendable () -> Bool
+    /// Applies a purge to all zones. Blocks. Returns false if a disk may forget it in a crash. The time is that of the purge, by the clock of this node.
+    package var apply: @Sendable (PurgeEntry, WallTime) -> Bool
+    /// Marks everything as stale in a zone, or in all. Blocks. Returns false if a disk may forget it in a crash.
+    package var markEverythingStale: @Sendable (_ zone: String?) -> Bool
     /// Whether a purge concerns a response. Nil: the purge cannot be read, and concerns everything.
-    package var matcher: @Sendable (PurgeEntry) -> PurgeMatcher?
+    package var matcher: @Sendable (PurgeEntry, WallTime) -> PurgeMatcher?
     /// The release of this Larder, for the list of nodes.
     package var version: String
     /// What this node publishes of itself.
@@ -131,9 +132,9 @@ package struct FleetEffects: Sendable {
     package var startedAt: Int64 = 0
 
     package init(
-        version: String, apply: @escaping @Sendable (PurgeEntry) -> Bool,
-        markEverythingStale: @escaping @Sendable () -> Bool,
-        matcher: @escaping @Sendable (PurgeEntry) -> PurgeMatcher?
+        version: String, apply: @escaping @Sendable (PurgeEntry, WallTime) -> Bool,
+        markEverythingStale: @escaping @Sendable (_ zone: String?) -> Bool,
+        matcher: @escaping @Sendable (PurgeEntry, WallTime) -> PurgeMatcher?
     ) {
         self.version = version
         self.apply = apply

@@ -77,6 +77,8 @@ extension FleetNode {
     }
 
     func publishPosition() {
-        peers?.setPosition(follower.position, known: log.latest(follower.position), isMarking: isMarking)
+        peers?.setPosition(
+            follower.position, known: log.latest(follower.position), isMarking: isMarking,
+            hasCaughtUp: follower.hasCaughtUp)
     }
 }

@@ -50,6 +50,8 @@ extension FleetNode {
                 "fleet: the purges of the other nodes cannot be followed: \(reason). Nothing is read until they can")
         }
         follower.disconnected()
+        // What waits for a mark was meant for this connection. The next one begins with a question of its own.
+        waitingActions.removeAll(where: \.isOfConnection)
     }
 
     /// - Parameter then: gets the state, and whether entries may have been removed from the beginning of the stream.
@@ -137,7 +139,7 @@ extension FleetNode {
                 if let invalidated = InvalidatedKeys(purge: purge.purge) {
                     log.add(entry.id, keys: invalidated.keys)
                 } else {
-                    log.add(entry.id, effects.matcher(purge))
+                    log.add(entry.id, effects.matcher(purge, time(of: entry.id)))
                 }
             // Of a later release: it may concern anything. What nobody of the fleet has written concerns nothing.
             case .failure(let error): if error.isAuthentic { log.add(entry.id, nil) } else { log.pass(entry.id) }
@@ -176,6 +178,41 @@ extension FleetNode {
         waitingActions += actions
         while !isMarking, !waitingActions.isEmpty { perform(waitingActions.removeFirst()) }
         publishPosition()
+        trustDisks()
+    }
+
+    /// What the disks have from before is served as it is, once everything is applied or marked that may concern it.
+    func trustDisks() {
+        guard follower.hasCaughtUp, !isMarking else { return }
+        let added = zones.unmarkedDisks
+        let doubted = zones.current.filter { $0.tier.doubtsStored && !added.contains($0.name) }
+        for zone in doubted { zone.tier.trustStored() }
+        // Those that were doubted have not kept it.
+        if !doubted.isEmpty, mayRemember, let donePosition { zones.remember(donePosition.bytes) }
+        if !added.isEmpty { markStale(added, because: .diskAdded) }
+    }
+
+    /// - Parameter names: of zones. Nil: all.
+    private func markStale(_ names: Set<String>?, because reason: StaleReason) {
+        figures.withLock { $0.staleMarks[reason.rawValue, default: 0] += 1 }
+        let what = names.map { "everything stored in \($0.sorted().joined(separator: ", "))" } ?? "everything stored"
+        Diagnostics.warning(
+            "fleet: \(what) is marked as stale, because purges may have been missed: \(reason.rawValue)")
+        isMarking = true
+        // What is not marked yet comes from the disks as if it were.
+        for zone in zones.current where names?.contains(zone.name) ?? true { zone.tier.doubtStored() }
+        let covered = names ?? zones.unmarkedDisks
+        publishPosition()
+        onPurgeThread({ [effects] in
+            guard let names else { return effects.markEverythingStale(nil) }
+            return names.reduce(true) { effects.markEverythingStale($1) && $0 }
+        }) { node, isDurable in
+            node.note(isDurable)
+            node.zones.areMarked(covered)
+            node.isMarking = false
+            node.readGate.open()
+            node.perform([])
+        }
     }
 
     private func perform(_ action: StreamFollower.Action) {
@@ -188,7 +225,8 @@ extension FleetNode {
             publishPosition()
             let invalidated = InvalidatedKeys(purge: purge.purge)
             if let invalidated, invalidated.run == thisRun { return perform(follower.applied(id)) }
-            onPurgeThread({ [effects] in effects.apply(purge) }) { node, isDurable in
+            let issued = time(of: id)
+            onPurgeThread({ [effects] in effects.apply(purge, issued) }) { node, isDurable in
                 node.figures.withLock { figures in
                     if let invalidated {
                         figures.invalidationsApplied += UInt64(invalidated.keys.count)
@@ -205,17 +243,7 @@ extension FleetNode {
                 "fleet: an entry of the stream of purges is not applied (\(String(decoding: id.text, as: UTF8.self))): \(error.rawValue)"
             )
         case .markEverythingStale(let reason):
-            figures.withLock { $0.staleMarks[reason.rawValue, default: 0] += 1 }
-            Diagnostics.warning(
-                "fleet: everything stored is marked as stale, because purges may have been missed: \(reason.rawValue)")
-            isMarking = true
-            publishPosition()
-            onPurgeThread({ [effects] in effects.markEverythingStale() }) { node, isDurable in
-                node.note(isDurable)
-                node.isMarking = false
-                node.readGate.open()
-                node.perform([])
-            }
+            markStale(nil, because: reason)
         case .remember(let position):
             if mayRemember { zones.remember(position.bytes) }
             donePosition = position
@@ -487,13 +515,19 @@ extension FleetNode {
 
     // MARK: records and purges
 
+    /// With times by the clock of this node.
+    func attributes(of record: SharedRecord) -> StoredAttributes {
+        let ahead = clockAhead(of: record) ?? 0
+        return StoredAttributes(
+            retention: .permanent, status: record.status, storedAt: record.storedAt.saturatingAdd(ahead),
+            expiresAt: record.expiresAt.saturatingAdd(ahead), mediaType: record.mediaType, tags: record.tags)
+    }
+
     /// Whether a purge that was issued after the record was written concerns it, or may do so.
     func isPurged(_ record: SharedRecord) -> Bool {
-        let attributes = StoredAttributes(
-            retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
-            mediaType: record.mediaType, tags: record.tags)
         let listed = ListedResponse(
-            id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes, bodyBytes: record.bodyLength,
+            id: StoredID(rawValue: 0), keyBytes: record.key, attributes: attributes(of: record),
+            bodyBytes: record.bodyLength,
             bytes: record.bodyLength, isComplete: true)
         if purgesUnderWay.withLock({ $0.concerns { $0(record.zone, listed) } }) { return true }
         return log.concerns(recordAt: record.position, of: record.key) { $0(record.zone, listed) }

@@ -34,7 +34,9 @@ extension FleetNode {
         guard mayRead(name, question.keyBytes), !hasChanged(question), let wait = timeLeft(question) else {
             return turnAway(question)
         }
-        guard link.isOpen, isTrustworthy, let permit = circuit.permit(now: loop.now.nanoseconds) else {
+        guard link.isOpen, isTrustworthy, serverClock.latest(now: loop.now.nanoseconds) != nil,
+            let permit = circuit.permit(now: loop.now.nanoseconds)
+        else {
             readGate.close(loop.now)
             return turnAway(question)
         }
@@ -90,10 +92,15 @@ extension FleetNode {
         }
         var room = FleetNode.bodyBytesMax
         return stride(from: 1, to: values.count, by: 2).compactMap { values[$0].data }
-            .compactMap { record(in: $0, question) }.sorted { $0.storedAt > $1.storedAt }.prefix { record in
+            .compactMap { record(in: $0, question) }.sorted { storedAt($0) > storedAt($1) }.prefix { record in
                 room -= record.bodyLength
                 return room >= 0
             }
+    }
+
+    /// By the clock of this node.
+    private func storedAt(_ record: SharedRecord) -> Int64 {
+        record.storedAt.saturatingAdd(clockAhead(of: record) ?? 0)
     }
 
     private func record(in value: [UInt8], _ question: SharedQuestion) -> SharedRecord? {
@@ -154,13 +161,11 @@ extension FleetNode {
         var bytes = 0
         // The earliest first, so that the latest ends up as the newest.
         for (record, body) in found.reversed() where !isPurged(record) && mayRead(name, question.keyBytes) {
-            let attributes = StoredAttributes(
-                retention: .permanent, status: record.status, storedAt: record.storedAt, expiresAt: record.expiresAt,
-                mediaType: record.mediaType, tags: record.tags)
+            guard let ahead = clockAhead(of: record) else { continue }
             guard
                 question.tier.adopt(
-                    shared: ResponseForm(attributes: attributes, head: record.head), question.key,
-                    question.keyBytes, body: body, since: question.invalidations)
+                    shared: ResponseForm(attributes: attributes(of: record), head: record.head), movedBy: ahead,
+                    question.key, question.keyBytes, body: body, since: question.invalidations)
             else { continue }
             count += 1
             bytes += record.bodyLength

@@ -57,7 +57,10 @@ extension FleetNode {
         // The order matters. A purge that this node has applied up to the position has removed or replaced the response in memory; one that comes later is
         // known by its id, and readers compare it with the position. While everything is being marked as stale, the position is ahead of what was done.
         guard !isMarking, let position = follower.position, let form = write.tier.form(ofShared: write.record),
-            let (record, body) = sharedRecord(of: write, form, position),
+            let serverNow = serverClock.earliest(now: loop.now.nanoseconds),
+            let (record, body) = sharedRecord(
+                of: write, form, SharedRecord.Moment(byServer: serverNow, byNode: loop.wallMicroseconds / 1000),
+                position),
             let seconds = SharedExpiry.seconds(
                 storedAt: record.storedAt, expiresAt: record.expiresAt, now: loop.wallSeconds, grace: write.grace)
         else { return }
@@ -91,14 +94,15 @@ extension FleetNode {
     }
 
     private func sharedRecord(
-        of write: SharedWrite, _ form: ResponseForm, _ position: StreamPosition
+        of write: SharedWrite, _ form: ResponseForm, _ written: SharedRecord.Moment, _ position: StreamPosition
     ) -> (SharedRecord, [UInt8])? {
         let body = write.record.body.copyOfBytes
         let isShort = body.count <= SharedRecord.shortBodyBytesMax
         let id = SharedRecordID(high: .random(in: 0...UInt64.max), low: .random(in: 0...UInt64.max))
         let record = SharedRecord(
             id: id, zone: write.zone, key: write.record.keyBytes, status: form.attributes.status,
-            storedAt: form.attributes.storedAt, expiresAt: form.attributes.expiresAt, position: position,
+            storedAt: form.attributes.storedAt, expiresAt: form.attributes.expiresAt, written: written,
+            position: position,
             mediaType: form.attributes.mediaType, tags: form.attributes.tags, head: form.head,
             bodyLength: body.count, shortBody: isShort ? body : [])
         return record.map { ($0, body) }

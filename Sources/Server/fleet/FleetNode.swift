@@ -41,6 +41,11 @@ final class FleetNode {
     var invalidations = Invalidations()
     private(set) var invalidationTimer: PreciseTimer!
 
+    /// That of the server (FleetNode+Clock.swift).
+    var serverClock = ServerClock()
+    /// Whether the log has said that the clocks differ.
+    var clocksDiffer = false
+
     /// Limits and log-ins.
     private(set) var counting: FleetCounting!
 
@@ -163,6 +168,7 @@ final class FleetNode {
         lookForNodes { [unowned self] in readReports() }
         register()
         publishReport()
+        readServerClock()
         // The server has refused them, or has not answered.
         sendRemovals()
         sendAnnouncements()
@@ -184,6 +190,8 @@ final class FleetNode {
             Diagnostics.info("fleet: connected to \(terms.url)\(version.isEmpty ? "" : ", version \(version)")")
         }
         link.isOfUse()
+        serverClock.forget()
+        readServerClock()
         readGate.open()
         counting.linkOpened()
         figures.withLock { $0.known.listens(now: loop.now.nanoseconds) }

@@ -23,6 +23,8 @@ final class PeerDesk: Sendable {
         var known: StreamPosition?
         /// Everything is being marked as stale, or may have to be.
         var isMarking = false
+        /// This node knows of all purges that an earlier run of it may have applied.
+        var hasCaughtUp = false
         var circuits: [FleetPeer: Fleet.Circuit] = [:]
         var figures = PeerFigures()
         var memory = PeerMemory()
@@ -82,8 +84,9 @@ final class PeerDesk: Sendable {
 
     /// Up to which purge this node has got. Called before a purge is applied, too: what is asked for while it is applied must be as new as the purge, because the
     /// answer may be stored behind it.
-    func setPosition(_ position: StreamPosition?, known: StreamPosition?, isMarking: Bool) {
+    func setPosition(_ position: StreamPosition?, known: StreamPosition?, isMarking: Bool, hasCaughtUp: Bool) {
         state.withLock { state in
+            state.hasCaughtUp = hasCaughtUp
             state.position = position
             state.known = known
             state.isMarking = isMarking
@@ -107,12 +110,15 @@ final class PeerDesk: Sendable {
         zone: String, key: [UInt8], isForPeer: Bool, looksIntoStores: Bool, now: MonotonicTime
     ) -> Plan {
         let word = PeerDesk.word(zone, key)
-        let (membership, joinedAt, note) = state.withLock { state in
-            (state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds))
+        let (membership, joinedAt, note, hasCaughtUp) = state.withLock { state in
+            (
+                state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds),
+                state.hasCaughtUp
+            )
         }
         guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
-        // What the others have may be from before a purge of which they do not know.
-        let isAhead = purgesUnderWay.withLock { !$0.isEmpty }
+        // What the others have may be from before a purge of which they do not know: one that began here, or one that an earlier run of this node has applied.
+        let isAhead = !hasCaughtUp || purgesUnderWay.withLock { !$0.isEmpty }
         let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
         let isNew = joinedAt.map { now.duration(since: $0) < PeerDesk.newFor } ?? false
         let plan = PeerPlan(ranking: ranking, own: membership.own, isNew: isNew, isForPeer: isForPeer)

@@ -12,6 +12,10 @@ package final class Zones: Sendable {
     private let hasher: Shared.Hasher
     /// Whether the back stores are closed. Held while one of them is closed, and by whoever must not see that.
     private let isClosed = Locked(false)
+    /// Whether the responses of disks that are opened later may have been purged meanwhile by nodes of a fleet.
+    private let doubtsDisks = Locked(false)
+    /// The zones whose disks were opened later, until what they have is marked.
+    private let addedDisks = Locked<Set<String>>([])
     /// The position that is to be written next. Nil: it has been written.
     private let latestPosition = Locked<[UInt8]?>(nil)
 
@@ -55,6 +59,10 @@ package final class Zones: Sendable {
             let tier =
                 known.first { $0.name == settings.name }?.tier
                 ?? Zones.makeTierOrMemoryAlone(settings.name, settings.memory, configuration, hasher)
+            if doubtsDisks.withLock({ $0 }), tier.backStore != nil, !known.contains(where: { $0.tier === tier }) {
+                tier.doubtStored()
+                _ = addedDisks.withLock { $0.insert(settings.name) }
+            }
             made.append(Zone(settings, tier))
         }
         precondition(made[0].tier === defaultTier, "hits and the admin server look into the same default zone")
@@ -73,6 +81,17 @@ package final class Zones: Sendable {
 
     private static let positionNote = "fleet-position"
 
+    /// The zones with disks that have missed what was applied before they were opened.
+    var unmarkedDisks: Set<String> { addedDisks.withLock { $0 } }
+    /// What they have is marked.
+    func areMarked(_ names: Set<String>) { addedDisks.withLock { $0.subtract(names) } }
+
+    /// Nothing of the disks is served without a validation until `Tiers.trustStored` is called for them: purges of a fleet may have been made while they were closed.
+    func doubtDisks() {
+        doubtsDisks.withLock { $0 = true }
+        for zone in current { zone.tier.doubtStored() }
+    }
+
     /// Keeps it on every disk. Does not block: the latest one is written by a thread of the store. One that is lost has the fleet's purges applied again.
     func remember(_ position: [UInt8]) {
         let isFirst = latestPosition.withLock { latest in
@@ -82,7 +101,10 @@ package final class Zones: Sendable {
         guard isFirst, let store = current.lazy.compactMap(\.tier.backStore).first else { return }
         let isAccepted = store.perform { [self] in
             guard let position = latestPosition.withLock({ $0.take() }) else { return }
-            for zone in current { _ = zone.tier.backStore?.keep(position, as: Zones.positionNote) }
+            // What is doubted has not got so far.
+            for zone in current where !zone.tier.doubtsStored {
+                _ = zone.tier.backStore?.keep(position, as: Zones.positionNote)
+            }
         }
         if !isAccepted { latestPosition.withLock { $0 = nil } }
     }

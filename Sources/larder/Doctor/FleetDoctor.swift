@@ -318,9 +318,9 @@ private func namesakeChecks(_ facts: RedisFacts) -> [ServerCheck] {
     }
 }
 
-/// Ages and lifetimes of shared responses are counted by the clocks of the nodes. A difference of two seconds is what a beat and a busy machine explain.
+/// Limits and budgets are counted by the clocks of the nodes. A difference of a second is what a busy machine explains.
 private func fleetClockCheck(_ facts: RedisFacts) -> ServerCheck {
-    let bound: UInt64 = 2_000
+    let bound: UInt64 = 1_000
     var clocks: [(String, Int64)] = facts.nodes.compactMap { node in node.clockAhead.map { (node.report.node, $0) } }
     if let ahead = facts.clockAhead { clocks.append(("the Redis", ahead)) }
     let wrong = clocks.filter { $0.1.magnitude > bound }
@@ -331,11 +331,11 @@ private func fleetClockCheck(_ facts: RedisFacts) -> ServerCheck {
         return ServerCheck(
             name: "fleet clocks", state: .warning,
             text: "they differ from the one here: \(list.joined(separator: ", "))",
-            mend: "run a time service on all machines: ages of shared responses are counted by these clocks")
+            mend: "run a time service on all machines: limits, budgets and nonces are counted by these clocks")
     }
     return ServerCheck(
         name: "fleet clocks", state: .ok,
-        text: clocks.isEmpty ? "there is none to compare with" : "\(clocks.count) compared, the same within 2 s")
+        text: clocks.isEmpty ? "there is none to compare with" : "\(clocks.count) compared, the same within 1 s")
 }
 
 // MARK: nodes that own responses

@@ -103,7 +103,18 @@ struct ServerNameScenarios {
 
     // MARK: a client that is silent
 
-    /// The tunnel may carry anything, unless a rule denies the name.
+    /// The tunnel may carry anything, unless a rule denies the name. A client is silent after 100 ms.
+    private static func denyBadNames(_ configuration: inout Configuration) {
+        configuration.limits.helloTimeout = .milliseconds(100)
+        var conditions = RuleConditions()
+        conditions.serverNames = [HostPattern("*.bad.test")!]
+        conditions.addresses = [AddressRange("127.0.0.0/8")!]
+        configuration.access.rules = [
+            AccessRule(effect: .deny(reason: nil), conditions: conditions, number: 1),
+            AccessRule(effect: .allow, number: 2),
+        ]
+    }
+
     private static func withSilence(
         greeting: String = "", _ configure: @escaping (inout Configuration) -> Void = { _ in },
         _ play: (Scenario, RecordingOrigin) throws -> Void
@@ -114,14 +125,7 @@ struct ServerNameScenarios {
             { configuration, _ in
                 configuration.dns.hosts = [DNSEntry(name: "*.test", values: [IPAddress(v4: 0x7F00_0001)])]
                 configuration.access.connectPorts = [1...65535]
-                configuration.limits.helloTimeout = .milliseconds(100)
-                var conditions = RuleConditions()
-                conditions.serverNames = [HostPattern("*.bad.test")!]
-                conditions.addresses = [AddressRange("127.0.0.0/8")!]
-                configuration.access.rules = [
-                    AccessRule(effect: .deny(reason: nil), conditions: conditions, number: 1),
-                    AccessRule(effect: .allow, number: 2),
-                ]
+                denyBadNames(&configuration)
                 configure(&configuration)
             }, { try play($0, origin) })
     }
@@ -206,15 +210,20 @@ struct ServerNameScenarios {
     func `what a silent client sends later waits for the address`(_ name: String) throws {
         let names = try ScriptedNames(.addresses(["cdn.test": [[0x7F00_0001]]]))
         let proxy = try RawOrigin()
+        let asking = { (configuration: inout Configuration) in
+            configuration.dns.hosts = []
+            configuration.dns.hostsFile = nil
+            configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: names.port)]
+        }
         try Self.withSilence(
             greeting: "",
-            { configuration in
-                configuration.dns.hosts = []
-                configuration.dns.hostsFile = nil
-                configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: names.port)]
-            }
+            asking
         ) { s, _ in
-            try s.adopt(routes: s.nextProxy(port: proxy.port))
+            try s.adopt(routes: s.nextProxy(port: proxy.port)) { configuration in
+                configuration.access.connectPorts = [1...65535]
+                Self.denyBadNames(&configuration)
+                asking(&configuration)
+            }
             let client = try s.tunnel(to: "cdn.test:8080")
             let taken = try proxy.accept(s)
             var head = ""

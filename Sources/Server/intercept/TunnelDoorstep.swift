@@ -423,7 +423,8 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         var gate: TunnelGate?
         if case .dialling(let dialler) = stage, isUnheard {
             gate = TunnelGate(
-                to: target.host, request, snapshot, worker, connectedTo: dialler.isDirect ? IPAddress(address) : nil)
+                to: target.host, request, snapshot, worker, connectedTo: dialler.isDirect ? IPAddress(address) : nil,
+                account: account)
         }
         self.origin = consume origin
         self.early = early

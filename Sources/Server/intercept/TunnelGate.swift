@@ -46,14 +46,17 @@ final class TunnelGate {
     private var stage = Stage.silent
     private var bytes: [UInt8] = []
     private var changed: (() -> Void)?
-    /// What the log says of a refusal, until there is the line for it.
-    private var account = Account()
+    /// What the log says of the tunnel, until there is the line for it.
+    private var account: Account
 
-    /// - Parameter address: where the tunnel leads. Nil if it leads to a next proxy.
+    /// - Parameters:
+    ///   - address: where the tunnel leads. Nil if it leads to a next proxy.
+    ///   - account: the record so far. It has the report-only rules that matched already.
     init(
         to host: DestinationHost, _ request: OwnedRequest, _ snapshot: Snapshot, _ worker: Worker,
-        connectedTo address: IPAddress?
+        connectedTo address: IPAddress?, account: Account
     ) {
+        self.account = account
         self.host = host
         self.request = request
         self.snapshot = snapshot
@@ -201,7 +204,7 @@ final class TunnelGate {
 
     /// Completes the record of a tunnel that has ended.
     func conclude(_ account: inout Account) {
-        if account.reported == .zero { account.reported = self.account.reported }
+        account.reported = self.account.reported
         guard case .refused(let reason, _) = stage else { return }
         account.refusal = self.account.refusal
         account.denial = self.account.denial

@@ -215,7 +215,8 @@ struct UpgradeTests {
         let received = try request(
             "\(row.method) http://h/ HTTP/\(row.version)", "Host: h", "Connection: Upgrade", "Upgrade: websocket")
         #expect(received.isUpgrade == row.isUpgrade)
-        #expect(forwarded(received) == (row.isUpgrade ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
+        let sent = forwarded(received).filter { !$0.hasPrefix("Via:") }
+        #expect(sent == (row.isUpgrade ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
     }
 }
 

@@ -70,13 +70,18 @@ package struct Bearer: AuthenticationScheme {
     }
 
     private func step(_ entry: TokenFile.Entry, _ attempt: AuthenticationAttempt) -> AuthenticationStep {
-        var lifetime = Bearer.remembered
-        if let expiry = entry.expiry {
-            lifetime = min(lifetime, expiry.duration(since: attempt.wallTime))
-            guard lifetime > .zero else { return .refused(.token(.expired)) }
-        }
+        let end = entry.expiry.map { Expiry(at: $0, seen: attempt.moment) }
+        if let end, end.isOver(at: attempt.moment) { return .refused(.token(.expired)) }
         return .known(
-            Identity(name: entry.name, scheme: .bearer, groups: entry.groups, expiry: attempt.now + lifetime))
+            Bearer.identity(entry.name, entry.groups, for: Bearer.remembered, until: end, attempt))
+    }
+
+    private static func identity(
+        _ name: String, _ groups: [String], for lifetime: Duration, until end: Expiry?, _ attempt: AuthenticationAttempt
+    ) -> Identity {
+        let expiry = attempt.now + lifetime
+        return Identity(
+            name: name, scheme: .bearer, groups: groups, expiry: end.map { min(expiry, $0.uptime) } ?? expiry, end: end)
     }
 
     // MARK: signed tokens
@@ -114,9 +119,10 @@ package struct Bearer: AuthenticationScheme {
             memory.failed(attempt.client, as: nil, now: attempt.now)
             return .refused(.token(.signature))
         }
-        let lifetime = min(VerifiedTokens.remembered, signed.subject.expiry.duration(since: attempt.wallTime))
-        let identity = Identity(
-            name: signed.subject.name, scheme: .bearer, groups: signed.subject.groups, expiry: attempt.now + lifetime)
+        let subject = signed.subject
+        let identity = Bearer.identity(
+            subject.name, subject.groups, for: VerifiedTokens.remembered,
+            until: Expiry(at: subject.expiry, seen: attempt.moment), attempt)
         memory.tokens.record(signed.key, identity, now: attempt.now)
         return .known(identity)
     }
@@ -140,9 +146,6 @@ extension TokenFault {
     fileprivate var challengeText: String { "the token is not accepted: \(text)" }
 }
 
-extension WallTime {
-    /// Zero if this time is not later. At most a year, which is more than anybody remembers anything.
-    func duration(since earlier: WallTime) -> Duration {
-        .seconds(max(0, min(span(since: earlier).seconds.count, 366 * 86_400)))
-    }
+extension AuthenticationAttempt {
+    fileprivate var moment: Moment { Moment(uptime: now, wallTime: wallTime) }
 }

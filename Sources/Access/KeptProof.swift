@@ -7,7 +7,8 @@ import Tokens
 ///
 /// It says whether that still holds, under what the configuration and its files say now. A password is not kept: its hash in the file tells
 /// whether it is still right, and the digest of a token whether that is still in its file. Only credentials of which no file here knows, signed
-/// tokens and passwords of a directory, are kept to be examined again.
+/// tokens and passwords of a directory, are kept to be examined again. A token has the end that it had when it was accepted, by both clocks: to look at
+/// it again makes it hold no longer, even if the wall clock was set back.
 package struct KeptProof: Sendable {
     package enum Standing: Sendable, Equatable {
         /// The client is still known, perhaps with other groups. The identity is that of a connection, and holds until its `expiry`, or until
@@ -23,8 +24,8 @@ package struct KeptProof: Sendable {
         case password(user: String, hash: String)
         case digest(user: String, [HashAlgorithm: Secret])
         /// SHA-256 of the token.
-        case token(digest: [UInt8])
-        case credentials(Secret)
+        case token(digest: [UInt8], end: Expiry?)
+        case credentials(Secret, end: Expiry?)
         /// Of Kerberos.
         case ticket(NegotiateSettings)
         case certificate(ClientCertificate, end: Expiry?)
@@ -32,7 +33,7 @@ package struct KeptProof: Sendable {
         case given
     }
 
-    private let means: Means
+    private var means: Means
     /// As it was proven, or found again.
     private var identity: Identity
 
@@ -50,15 +51,15 @@ package struct KeptProof: Sendable {
             if let hash = material.users.hash(for: identity.name) {
                 means = .password(user: identity.name, hash: hash)
             } else {
-                means = .credentials(credentials ?? Secret([]))
+                means = .credentials(credentials ?? Secret([]), end: nil)
             }
         case .digest: means = .digest(user: identity.name, material.digestUsers.secrets(of: identity.name))
         case .bearer:
             let token = credentials.flatMap { Bearer.token(in: $0.bytes)?.token } ?? []
             if let digest = Bearer.digest(of: token, hashing), material.tokens.entry(digest) != nil {
-                means = .token(digest: digest)
+                means = .token(digest: digest, end: identity.end)
             } else {
-                means = .credentials(credentials ?? Secret([]))
+                means = .credentials(credentials ?? Secret([]), end: identity.end)
             }
         case .negotiate: means = .ticket(settings.negotiate)
         case .certificate: preconditionFailure("a certificate is no credential of a request")
@@ -81,7 +82,17 @@ package struct KeptProof: Sendable {
     }
 
     /// Takes what examining `Standing.unknown` credentials has shown.
-    package mutating func renew(_ identity: Identity) { self.identity = identity.ofConnection }
+    package mutating func renew(_ identity: Identity) {
+        guard case .credentials(let secret, let first) = means, let seen = identity.end else {
+            self.identity = identity.ofConnection
+            return
+        }
+        let end = seen.asSeen(first: first)
+        means = .credentials(secret, end: end)
+        self.identity = Identity(
+            name: identity.name, scheme: identity.scheme, groups: identity.groups,
+            expiry: identity.expiry.map { min($0, end.uptime) } ?? end.uptime, end: end, scope: .connection)
+    }
 
     /// - Parameters:
     ///   - hasChanged: whether settings or files may be others than at the last time, or the wall clock was set forward.
@@ -92,23 +103,24 @@ package struct KeptProof: Sendable {
     ) -> Standing {
         guard hasChanged || (identity.expiry.map { now >= $0 } ?? false) else { return .holds(identity) }
         let settings = settings()
-        guard let found = found(settings, material(), now: now, wallTime: wallTime()) else {
-            if case .credentials(let secret) = means, settings.offered.contains(identity.scheme) {
-                return .unknown(secret)
-            }
-            return .ended
+        let moment = Moment(uptime: now, wallTime: wallTime())
+        guard let found = found(settings, material(), moment) else {
+            guard case .credentials(let secret, let end) = means, settings.offered.contains(identity.scheme),
+                end.map({ !$0.isOver(at: moment) }) ?? true
+            else { return .ended }
+            return .unknown(secret)
         }
         identity = found
         return .holds(found)
     }
 
-    private func found(
-        _ settings: AuthenticationSettings, _ material: AuthenticationMaterial, now: Duration, wallTime: WallTime
+    private mutating func found(
+        _ settings: AuthenticationSettings, _ material: AuthenticationMaterial, _ now: Moment
     ) -> Identity? {
         switch means {
         case .given: return identity
         case .certificate(let certificate, let end):
-            if let end, end.isOver(at: Moment(uptime: now, wallTime: wallTime)) { return nil }
+            if let end, end.isOver(at: now) { return nil }
             return KeptProof.identity(of: certificate, until: end, settings)
         case .password, .digest, .token, .credentials, .ticket: break
         }
@@ -122,15 +134,16 @@ package struct KeptProof: Sendable {
             guard !secrets.isEmpty, material.digestUsers.secrets(of: user) == secrets else { return nil }
             return Identity(
                 name: user, scheme: .digest, groups: material.groups.groups(of: user), scope: .connection)
-        case .token(let digest):
+        case .token(let digest, let first):
             guard let entry = material.tokens.entry(digest) else { return nil }
-            let left = entry.expiry.map { $0.duration(since: wallTime) }
-            guard left.map({ $0 > .zero }) ?? true else { return nil }
+            let end = entry.expiry.map { Expiry(at: $0, seen: now).asSeen(first: first) }
+            if let end, end.isOver(at: now) { return nil }
+            means = .token(digest: digest, end: end)
             return Identity(
-                name: entry.name, scheme: .bearer, groups: entry.groups, expiry: left.map { now + $0 },
+                name: entry.name, scheme: .bearer, groups: entry.groups, expiry: end?.uptime, end: end,
                 scope: .connection)
         case .ticket(let then):
-            guard then == settings.negotiate, let end = identity.expiry, now < end else { return nil }
+            guard then == settings.negotiate, let end = identity.expiry, now.uptime < end else { return nil }
             return identity
         case .credentials, .certificate, .given: return nil
         }
@@ -147,6 +160,6 @@ package struct KeptProof: Sendable {
 
 extension Identity {
     fileprivate var ofConnection: Identity {
-        Identity(name: name, scheme: scheme, groups: groups, expiry: expiry, scope: .connection)
+        Identity(name: name, scheme: scheme, groups: groups, expiry: expiry, end: end, scope: .connection)
     }
 }

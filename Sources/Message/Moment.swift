@@ -34,6 +34,11 @@ package struct Expiry: Sendable, Hashable {
         uptime = now.uptime + Expiry.duration(wallTime - now.wallTime)
     }
 
+    /// The same end as it was dated when it was first seen. Another end that is dated otherwise is no earlier sight of this one.
+    ///
+    /// What is seen again after the wall clock was set back would otherwise hold for longer.
+    package func asSeen(first: Expiry?) -> Expiry { first.flatMap { $0.wallTime == wallTime ? $0 : nil } ?? self }
+
     package func isOver(at now: Moment) -> Bool { hasBeenOver(for: .zero, at: now) }
 
     /// Whether it has been over for so long.

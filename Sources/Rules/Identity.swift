@@ -1,3 +1,5 @@
+package import Message
+
 /// The identity of an authenticated client. Only an authentication scheme makes one, or a program that has the proxy in its own process.
 package struct Identity: Sendable, Hashable {
     /// The name in rules and in the log.
@@ -7,16 +9,19 @@ package struct Identity: Sendable, Hashable {
     package let groups: [String]
     /// The monotonic time from which the client must authenticate again. Nil: only the scope limits the identity.
     package let expiry: Duration?
+    /// When what proved the identity ends by itself, as whoever issued it dated it: a token. Nil: it has no such end, or `expiry` is the end.
+    package let end: Expiry?
     package let scope: Scope
 
     package init(
         name: String, scheme: AuthenticationSchemeName, groups: [String] = [], expiry: Duration? = nil,
-        scope: Scope = .request
+        end: Expiry? = nil, scope: Scope = .request
     ) {
         self.name = name
         self.scheme = scheme
         self.groups = groups
         self.expiry = expiry
+        self.end = end
         self.scope = scope
     }
 

@@ -75,6 +75,13 @@ struct BearerTests {
         #expect(AuthenticatorTests.text(decision) == row.decision, "\(row.credentials)")
     }
 
+    /// As an attempt at 990, 100 s after the start, sees it.
+    static func end(_ second: Int64) -> Expiry {
+        Expiry(
+            at: WallTime(secondsSinceEpoch: second),
+            seen: Moment(uptime: .seconds(100), wallTime: WallTime(secondsSinceEpoch: 990)))
+    }
+
     @Test func `an identity has the groups of its token, and ends with it`() throws {
         var memory = VerifiedCredentialsTests.make()
         let authenticator = try Self.make(withBasic: true)
@@ -83,7 +90,7 @@ struct BearerTests {
                 == .known(Identity(name: "ci", scheme: .bearer, groups: ["build"], expiry: .seconds(3700))))
         #expect(
             authenticator.examine(Self.attempt("Bearer \(Self.expiring)"), &memory)
-                == .known(Identity(name: "old", scheme: .bearer, expiry: .seconds(110))))
+                == .known(Identity(name: "old", scheme: .bearer, expiry: .seconds(110), end: Self.end(1000))))
         #expect(
             authenticator.examine(Self.attempt("Bearer \(Self.expiring)", wall: 1000), &memory)
                 == .refused(.token(.expired)))
@@ -182,7 +189,7 @@ struct SignedTokenTests {
         let attempt = BearerTests.attempt("Bearer \(Self.token(exp: 1000))")
         let pending = try Self.pending(authenticator.examine(attempt, &memory))
         // 1000 and a minute for the clocks are 70 s from 990.
-        let ann = Identity(name: "ann", scheme: .bearer, expiry: .seconds(170))
+        let ann = Identity(name: "ann", scheme: .bearer, expiry: .seconds(170), end: BearerTests.end(1060))
         #expect(authenticator.conclude(pending, .signature(isRight: true), attempt, &memory) == .known(ann))
         #expect(authenticator.examine(attempt.at(.seconds(169)), &memory) == .known(ann))
         #expect(

@@ -42,10 +42,12 @@ struct KeptProofTests {
     }
 
     private static func proof(
-        _ name: String, _ scheme: AuthenticationSchemeName, by credentials: String? = nil, expiry: Duration? = nil
+        _ name: String, _ scheme: AuthenticationSchemeName, by credentials: String? = nil, expiry: Duration? = nil,
+        end: Expiry? = nil
     ) -> KeptProof {
         KeptProof(
-            Identity(name: name, scheme: scheme, expiry: expiry), by: credentials.map { Secret($0) }, settings(),
+            Identity(name: name, scheme: scheme, expiry: expiry, end: end), by: credentials.map { Secret($0) },
+            settings(),
             material(), using: OpenSSLHashing())
     }
 
@@ -137,6 +139,44 @@ struct KeptProofTests {
             renewed.renew(Identity(name: name, scheme: scheme, expiry: .seconds(200)))
             #expect(Self.standing(renewed, hasChanged: false) == name)
         }
+    }
+
+    /// Dated for 2000 when the clock showed 1000, 100 s after the start.
+    private static let end = Expiry(
+        at: WallTime(secondsSinceEpoch: 2000),
+        seen: Moment(uptime: .seconds(100), wallTime: WallTime(secondsSinceEpoch: 1000)))
+
+    @Test func `a token of the file ends when it would have, though the clock was set back`() {
+        var proof = Self.proof("ci", .bearer, by: "Bearer \(Self.token)", expiry: .seconds(1100), end: Self.end)
+        #expect(Self.standing(proof, second: 1099, wall: 0) == "ci build")
+        #expect(Self.standing(proof, second: 1100, wall: 0, hasChanged: false) == "ended")
+        // To look at it on the way, at the set clock, changes nothing.
+        let now = WallTime(secondsSinceEpoch: 0)
+        guard
+            case .holds(let identity) = proof.standing(
+                Self.settings(), Self.material(), hasChanged: true, now: .seconds(200), wallTime: now)
+        else {
+            Issue.record()
+            return
+        }
+        #expect(identity.expiry == .seconds(1100))
+        #expect(Self.standing(proof, second: 1100, wall: 0, hasChanged: false) == "ended")
+        // A line with another end is seen for the first time.
+        #expect(Self.standing(proof, second: 1100, wall: 0) { $1.tokens = Self.tokens(expiry: 2001) } == "ci build")
+    }
+
+    @Test func `a signed token ends when it would have, though the clock was set back`() {
+        var proof = Self.proof("ann", .bearer, by: "Bearer a.b.c", expiry: .seconds(600), end: Self.end)
+        #expect(Self.standing(proof, second: 600, wall: 0, hasChanged: false) == "unknown")
+        #expect(Self.standing(proof, second: 1100, wall: 0) == "ended")
+        #expect(Self.standing(proof, second: 200, wall: 2000) == "ended")
+        // It was examined again at second 600, when the clock showed 0: by that it is good for 2000 s from then.
+        let again = Expiry(
+            at: WallTime(secondsSinceEpoch: 2000),
+            seen: Moment(uptime: .seconds(600), wallTime: WallTime(secondsSinceEpoch: 0)))
+        proof.renew(Identity(name: "ann", scheme: .bearer, expiry: .seconds(2600), end: again))
+        #expect(Self.standing(proof, second: 1099, wall: 499, hasChanged: false) == "ann")
+        #expect(Self.standing(proof, second: 1100, wall: 500, hasChanged: false) == "ended")
     }
 
     @Test func `a ticket of Kerberos holds until it expires, across reloads of the same settings`() {

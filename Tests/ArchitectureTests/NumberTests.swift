@@ -17,7 +17,7 @@ struct NumberTests {
         "Sources/Fleet/StreamID.swift": "ids are compared",
         "Sources/Fleet/PurgeEntry.swift": "numbers are compared, and times are not before 1970",
         "Sources/Fleet/NodeReport.swift": "times have a bound, and sums of figures wrap around",
-        "Sources/Server/fleet/FleetNode+Purging.swift": "a time is shown",
+        "Sources/Fleet/RegisterEntry.swift": "a time and positions are compared",
         "Sources/Server/fleet/RedisFacts.swift": "differences of times saturate",
     ]
 

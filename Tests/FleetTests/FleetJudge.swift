@@ -57,8 +57,8 @@ struct FleetJudge {
     /// One client's request causes no more questions of one node to another: its node asks the owner and the stand-in, and each of them looks into
     /// the store of one other node.
     static let questionsMax = 4
-    /// Three in ten seconds are enough for a circuit. Those of before its last probe may be among these.
-    static let breakOffsMax = 5
+    /// So many in ten seconds are enough for a circuit.
+    static let breakOffsMax = 3
     static let breakOffWindow: UInt64 = 1_000_000_000
     /// No answer takes longer, whatever is broken but the origin.
     static let answerMax: UInt64 = 60_000_000_000

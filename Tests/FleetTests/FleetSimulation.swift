@@ -128,7 +128,8 @@ enum Breach: CaseIterable {
     var rules: [FleetJudge.Rule] {
         switch self {
         case .storesOutdated: [.purge, .change]
-        case .ignoresPositions, .skipsPurgeLog, .readsBehindOwnPurges, .asksBehindOwnPurges, .saysPositionLate:
+        case .ignoresPositions: [.purge, .soft, .said, .change]
+        case .skipsPurgeLog, .readsBehindOwnPurges, .asksBehindOwnPurges, .saysPositionLate:
             [.purge, .soft, .said]
         case .neverMarks, .beginsWithWhatItHas: [.purge, .soft, .said, .change]
         case .forgetsChanges, .forgetsChangeWithFirstQuestion, .readsRedisAfterChange, .followsForNews,

@@ -88,7 +88,7 @@ private func checkQuestion(_ bytes: [UInt8]) {
         [digits[Int($0 >> 4)], digits[Int($0 & 15)]]
     }
     do throws(PeerObjection) {
-        let question = try PeerQuestion.decode(Array("1 ".utf8) + code + bytes, hash: hash)
+        let question = try PeerQuestion.decode(Array("2 ".utf8) + code + bytes, hash: hash)
         guard let value = question.encoded(hash: hash) else { return }
         let again = try PeerQuestion.decode(value, hash: hash)
         precondition(again == question, "written again it differs")

@@ -33,9 +33,11 @@ private func names(_ value: StructuredMember.Value) -> [[UInt8]] {
 
 /// All lines of `Larder-Cache-Control` joined. Returns nil if there is none.
 private func ownTargetedField(_ fields: Fields) -> [UInt8]? {
-    let lines = fields.lines.filter {
-        $0.name == .other && equalsIgnoringCase(fields.name(of: $0), "larder-cache-control")
+    func isOurs(_ line: FieldLine) -> Bool {
+        line.name == .other && equalsIgnoringCase(fields.name(of: line), "larder-cache-control")
     }
-    guard !lines.isEmpty else { return nil }
+    // Nearly no response has one, and each that is stored is asked.
+    guard fields.present.contains(.other), fields.lines.contains(where: isOurs) else { return nil }
+    let lines = fields.lines.filter(isOurs)
     return Array(lines.map { fields.value(of: $0) }.joined(separator: [Byte.comma, 0x20]))
 }

@@ -173,7 +173,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         let server = try silent(text, left)
         let client = try Client(.direct())
         let received = Locked(0)
-        let task = Task {
+        let task = Task.onOwnThreads {
             for try await piece in try await client.send(Request(.get, server.url())).body {
                 received.withLock { $0 += piece.count }
             }
@@ -192,9 +192,9 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         var options = Client.Options()
         options.requestsMax = 1
         let client = try Client(.direct(), options)
-        let first = Task { try await client.send(Request(.get, server.url())) }
+        let first = Task.onOwnThreads { try await client.send(Request(.get, server.url())) }
         try await eventually { server.connectionCount == 1 }
-        let second = Task { try await client.send(Request(.get, server.url())) }
+        let second = Task.onOwnThreads { try await client.send(Request(.get, server.url())) }
         second.cancel()
         await #expect(throws: ClientError.cancelled) { try await second.value }
         first.cancel()
@@ -252,7 +252,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         let left = Locked(false)
         let server = try silent("", left)
         let client = try Client(.direct())
-        let task = Task { try await client.send(Request(.get, server.url())) }
+        let task = Task.onOwnThreads { try await client.send(Request(.get, server.url())) }
         try await eventually { server.connectionCount == 1 }
         client.close()
         await #expect(throws: ClientError.closed) { try await task.value }
@@ -283,13 +283,13 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         var options = Client.Options()
         options.requestsMax = 1
         let client = try Client(.direct(), options)
-        let task = Task {
+        let task = Task.onOwnThreads {
             var request = Request(.get, "http://127.0.0.1:\(full.port)/")
             request.timeLimits.connect = nil
             return try await client.send(request)
         }
         try await eventually { client.submittedCount == 1 }
-        let next = Task { try await client.send(Request(.get, server.url())).status }
+        let next = Task.onOwnThreads { try await client.send(Request(.get, server.url())).status }
         try await eventually { client.submittedCount == 2 }
         #expect(server.connectionCount == 0)
         task.cancel()

@@ -337,7 +337,7 @@ private func collect(_ client: Client, _ url: String) async throws -> (status: I
             left.withLock { $0 += 1 }
         }
         let client = try engine()
-        let task = Task { try await client.send(Request(.get, server.named())) }
+        let task = Task.onOwnThreads { try await client.send(Request(.get, server.named())) }
         try await eventually { received.withLock { $0 } == 1 }
         task.cancel()
         await #expect(throws: ClientError.cancelled) { try await task.value }

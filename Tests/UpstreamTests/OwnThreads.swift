@@ -17,6 +17,13 @@ extension Trait where Self == OwnThreads {
     static var onOwnThreads: Self { OwnThreads() }
 }
 
+extension Task where Success: Sendable, Failure == any Error {
+    /// A task beside the test, on the same threads. A plain `Task` leaves them: it begins after all tests that wait for the shared threads.
+    static func onOwnThreads(_ body: @escaping @Sendable () async throws -> Success) -> Self {
+        Task(executorPreference: TestThreads.shared, operation: body)
+    }
+}
+
 private final class TestThreads: TaskExecutor {
     static let shared = TestThreads()
 

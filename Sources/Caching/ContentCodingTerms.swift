@@ -34,7 +34,7 @@ package struct CodingTerms: Sendable, Equatable {
     package let coding: StoredCoding
     /// The content is gzip, and clients that do not accept gzip get it decompressed.
     package private(set) var isInflatable: Bool
-    /// The content is text once it is decoded.
+    /// The content is gzip, and text once it is decoded.
     let isText: Bool
     /// The head says gzip, but decompressing failed. Only clients that accept gzip get the response, as it is.
     package private(set) var isUndecodable = false
@@ -50,7 +50,8 @@ package struct CodingTerms: Sendable, Equatable {
         let mayChange =
             isWhole && !stored.directives.noTransform && stored.status != 204
             && stored.status != 304
-        isText = Caching.isText(fields)
+        // Nobody asks that of content without a coding.
+        isText = mayChange && coding == .single(.gzip) && Caching.isText(fields)
         isInflatable =
             mayChange && coding == .single(.gzip) && !namesCompressedFile(uri)
             && (stored.vary.nominatesAcceptEncoding || isText)

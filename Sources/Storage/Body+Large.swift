@@ -12,6 +12,8 @@ final class LargeCopy: @unchecked Sendable {
     var queued: Set<Int> = []
     /// Wakes of the writers that wait until the back store has caught up. Protected by the body's lock.
     var roomWakes: [Wake] = []
+    /// Whether the back store was told that a body without an announced length has ended, and has not answered yet.
+    let isEnding = Atomic(false)
     /// Whether a block could not be written. Later blocks stay in memory. Protected by the body's lock.
     var hasFailed = false
 
@@ -44,6 +46,12 @@ extension Body {
     /// Whether pages are freed as soon as they are written. The memory that the body takes is then bounded by how far the back store
     /// may be behind, and not by the budget.
     var isLeavingMemory: Bool { large.map { large in locked { !large.hasFailed } } ?? false }
+
+    /// Whether bytes are still on their way to this body, or from it to the back store. Until then, memory gets nothing back if the response is
+    /// evicted, and the back store may not find it yet.
+    var isOnItsWay: Bool {
+        state == .growing || large.map { $0.isEnding.load(ordering: .acquiring) || $0.blocks.waitingBytes > 0 } ?? false
+    }
 
     /// Whether a block could not be written. Bytes that arrive from then on stay in memory until `Fill.discard`, or until
     /// `abandonStorage` makes the body a window.

@@ -50,7 +50,9 @@ extension Body {
         // The last block may be shorter than the others: it is whole only now.
         writeBlocks((length - 1) / Body.blockBytes * Body.blockBytes..<length)
         let home = home
+        large.isEnding.store(true, ordering: .releasing)
         large.blocks.finish(length: length) { [self] isStored in
+            large.isEnding.store(false, ordering: .releasing)
             if !isStored, let home { shelves.removeRecord(carrying: self, home) }
         }
     }

@@ -11,7 +11,7 @@
 /// would keep the same popular responses, and together hold little more than one of them.
 ///
 /// In one more point this differs from the paper: heavy responses must have been used more than once (`usesToKeep`). A response whose body
-/// still grows is skipped, because evicting it would free nothing.
+/// still grows, or goes to the back store, is skipped, because evicting it would free nothing.
 struct Shard {
     var table = RecordTable()
     private(set) var small = RecordQueue(.small)
@@ -171,12 +171,12 @@ struct Shard {
 
     /// Moves responses through the queues until one is evicted. Examines at most `stepsMax` of them.
     mutating func evict(_ reach: Reach, into doomed: inout Doomed) -> Eviction {
-        var growing = (small: 0, main: 0, copies: 0)
+        var skipped = (small: 0, main: 0, copies: 0)
         var progressed = false
         for _ in 0..<Self.stepsMax {
-            let smallHasSome = growing.small < small.count
-            let mainHasSome = growing.main < main.count
-            let copiesHaveSome = growing.copies < copies.count
+            let smallHasSome = skipped.small < small.count
+            let mainHasSome = skipped.main < main.count
+            let copiesHaveSome = skipped.copies < copies.count
             let victim: StoredRecord?
             if copiesHaveSome, copies.bytes * Self.copiesShare > bytes || !(smallHasSome || mainHasSome) {
                 victim = copies.last
@@ -188,11 +188,11 @@ struct Shard {
                 victim = nil
             }
             guard let victim else { break }
-            if victim.body.state == .growing {
+            if victim.body.isOnItsWay {
                 switch victim.place {
-                case .small: growing.small += 1
-                case .main: growing.main += 1
-                case .copies: growing.copies += 1
+                case .small: skipped.small += 1
+                case .main: skipped.main += 1
+                case .copies: skipped.copies += 1
                 case .nowhere: preconditionFailure("it was found in a queue")
                 }
                 rotate(victim)
@@ -224,14 +224,14 @@ struct Shard {
     /// costs as much as reading a body.
     mutating func admits(_ record: StoredRecord) -> Bool {
         guard record.frequency > 1 || record.place == .main else { return false }
-        if isSmallNext, let next = small.last, next !== record, next.frequency == 0, next.body.state != .growing {
+        if isSmallNext, let next = small.last, next !== record, next.frequency == 0, !next.body.isOnItsWay {
             return true
         }
         questions &+= 1
         guard questions & 7 == 0 else { return false }
         for _ in 0..<Self.stepsMax {
             guard let victim = main.last ?? small.last ?? copies.last else { return true }
-            if victim.body.isResident, victim.body.state != .growing {
+            if victim.body.isResident, !victim.body.isOnItsWay {
                 guard victim.frequency > 0 else { return true }
                 victim.setFrequency(victim.frequency - 1)
                 rotate(victim)

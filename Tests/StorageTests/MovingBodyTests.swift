@@ -101,6 +101,31 @@ struct MovingBodyTests {
         }
     }
 
+    /// Evicting it would free nothing, and until the back store has it, nobody could be served from it.
+    @Test(arguments: Engine.allCases) func `one that is not written yet is not evicted`(_ engine: Engine) throws {
+        let room = try TiersRoom(engine, memory: 1 << 20)
+        defer { room.remove() }
+        #expect(room.backStore.waitUntilLoaded())
+        room.calls.shut()
+        let moved = try #require(move(try begin(room, bytes: 100_000), in: room))
+        let end = 1 << 20
+        #expect(moved.body.append(pattern(100_000..<end)) == .appended && moved.body.finish())
+        func crowd(_ names: Range<Int>) throws {
+            for name in names {
+                guard let body = room.tiers.makeBody(expectedLength: 1000) else { continue }
+                guard body.append(pattern(0..<1000)) == .appended, body.finish() else { continue }
+                _ = room.tiers.insert(Versioned("other\(name)", "v|1|session", body))
+            }
+        }
+        try crowd(0..<2000)
+        #expect(room.tiers.memory.find("a", under: storageKey("a")).first === moved)
+        room.calls.open()
+        #expect(room.backStore.flush())
+        #expect(room.records("a").first?.body.pieces() == pattern(0..<end))
+        try crowd(2000..<6000)
+        #expect(room.tiers.memory.find("a", under: storageKey("a")).isEmpty, "then it makes room for others")
+    }
+
     @Test(arguments: Engine.allCases) func `the writer waits for the back store, not for readers`(
         _ engine: Engine
     ) throws {

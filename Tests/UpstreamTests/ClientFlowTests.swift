@@ -283,8 +283,9 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         var options = Client.Options()
         options.requestsMax = 1
         let client = try Client(.direct(), options)
+        let port = full.port
         let task = Task.onOwnThreads {
-            var request = Request(.get, "http://127.0.0.1:\(full.port)/")
+            var request = Request(.get, "http://127.0.0.1:\(port)/")
             request.timeLimits.connect = nil
             return try await client.send(request)
         }

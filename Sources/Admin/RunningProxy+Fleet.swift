@@ -43,7 +43,9 @@ extension RunningProxy {
     /// - Returns: whether no disk can forget it in a crash.
     private func invalidateHere(_ keys: [[UInt8]]) -> Bool {
         var isDurable = true
+        let snapshot = proxy.snapshot
         let isDone: Void? = proxy.shared.zones.whileOpen { zones in
+            for key in keys { proxy.shared.invalidateSeparate(under: key, snapshot, zones) }
             for zone in zones {
                 let count = keys.reduce(0) { $0 + zone.tier.invalidate(proxy.shared.key(of: $1), $1) }
                 guard let backStore = zone.tier.backStore, count > 0 || !backStore.isLoaded else { continue }

@@ -85,6 +85,29 @@ package struct CacheRules: Sendable, Equatable {
         }
     }
 
+    /// The handlings that a request may get, depending on who sends it.
+    ///
+    /// - Parameter request: of no particular client.
+    package func handlings(whoeverSends request: RuleRequest) -> [CacheHandling] {
+        var found: [CacheHandling] = []
+        let decides = first(for: request) { index in
+            let conditions = rules[index].conditions
+            guard conditions.types.isEmpty, conditions.holdForRequest(request, paths: .asSent, whoeverSends: true)
+            else { return false }
+            var handling = handling(by: index, zone: zoneOfRule[index])
+            handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+            found.append(handling)
+            return !conditions.dependOnClient
+        }
+        return decides == nil ? found + [defaultHandling] : found
+    }
+
+    /// Whether a rule may have responses stored for each credential.
+    package var storeSeparately: Bool {
+        zoneHandlings.contains { $0.authorization == .separate }
+            || rules.contains { $0.changes.authorization == .separate }
+    }
+
     /// Applies the first rule that matches, now that the response is known.
     ///
     /// - Parameters:

@@ -78,7 +78,7 @@ extension CacheRules {
     }
 
     /// The position of the first rule whose conditions hold.
-    private func first(for request: RuleRequest, _ holds: (Int) -> Bool) -> Int? {
+    func first(for request: RuleRequest, _ holds: (Int) -> Bool) -> Int? {
         // By position: an iterator copies each rule, with all that it refers to.
         for index in 0..<ownCount where holds(index) { return index }
         guard !recipeHosts.isEmpty else { return nil }

@@ -25,7 +25,7 @@ package struct ReuseTerms: Sendable, Equatable {
     package private(set) var isOutdated = false
     /// No rule allows this client what one had to allow when the response was stored (`StoringPermissions`).
     private(set) var isWithheld = false
-    /// A purge that concerns the response may have been missed. Only the origin can say that it is still valid: until then it is neither served stale nor
+    /// A purge, or an unsafe request, that concerns the response may have been missed. Only the origin can say that it is still valid: until then it is neither served stale nor
     /// by `cache-first`. What is doubted is outdated, too.
     package private(set) var isDoubted = false
     /// `noCache`, `isOutdated`, `isDoubted` or `isWithheld`. They are one test on the way of a hit.
@@ -123,7 +123,7 @@ package struct ReuseTerms: Sendable, Equatable {
         return result
     }
 
-    func doubted() -> ReuseTerms {
+    package func doubted() -> ReuseTerms {
         var result = outdated()
         result.isDoubted = true
         return result

@@ -195,18 +195,21 @@ extension RuleConditions {
 
     /// All conditions but `address` and `type`.
     ///
-    /// - Parameter mayHold: the result where nobody has read the details that a condition is about. Nil: true for `anySpelling`, false otherwise.
+    /// - Parameters:
+    ///   - mayHold: the result where nobody has read the details that a condition is about. Nil: true for `anySpelling`, false otherwise.
+    ///   - whoeverSends: the conditions `user`, `group`, `client` and `listener` are left out.
     package func holdForRequest(
-        _ request: RuleRequest, paths reading: PathReading, unreadDetails mayHold: Bool? = nil
+        _ request: RuleRequest, paths reading: PathReading, unreadDetails mayHold: Bool? = nil,
+        whoeverSends: Bool = false
     ) -> Bool {
-        holdBesidesDetails(request) && (paths.isEmpty || holdForPath(request, reading))
+        holdBesidesDetails(request, whoeverSends: whoeverSends) && (paths.isEmpty || holdForPath(request, reading))
             && details.hold(request, mayHold: mayHold ?? (reading == .anySpelling))
     }
 
     /// All conditions but `address`, `type`, `path` and the details: whether the rule may concern this request with others of those.
-    package func holdBesidesDetails(_ request: RuleRequest) -> Bool {
+    package func holdBesidesDetails(_ request: RuleRequest, whoeverSends: Bool = false) -> Bool {
         portHolds(request) && methodHolds(request) && schemeHolds(request) && hostHolds(request)
-            && holdForClient(request) && serverNameHolds(request)
+            && (whoeverSends || holdForClient(request)) && serverNameHolds(request)
     }
 
     /// Host, port and who asks: whether the rule may concern other requests of this client to this host.

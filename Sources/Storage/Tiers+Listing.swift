@@ -49,6 +49,25 @@ extension Tiers {
         backStore?.contains(response.id, key) == true && !isInMemory(response, key)
     }
 
+    /// Removes what the back store has under keys that begin so. It stays in memory. Returns at once; the work is done later, on other threads.
+    ///
+    /// - Parameter hash: hashes the bytes of a key.
+    package func removeFromBackStore(
+        keysBeginningWith prefix: [UInt8], hash: @escaping @Sendable ([UInt8]) -> StorageKey
+    ) {
+        guard let backStore else { return }
+        backStore.whenLoaded { [self] in
+            _ = backStore.perform { [self] in
+                var cursor: ListingCursor?
+                repeat {
+                    guard let page = page(after: cursor, in: .keyPrefix(prefix), limit: 1024) else { return }
+                    for response in page.responses { remove(response, hash(response.keyBytes)) }
+                    cursor = page.next
+                } while cursor != nil
+            }
+        }
+    }
+
     /// Removes a response from the back store. It stays in memory.
     package func remove(_ response: ListedResponse, _ key: StorageKey) {
         backStore?.remove(response.id, key, response.keyBytes)

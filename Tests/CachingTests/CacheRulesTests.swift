@@ -223,3 +223,24 @@ struct HandlingOfPathsTests {
         #expect(!serves { $0.fold(isProven: true, standsForImmutable: false, provesBodies: false) })
     }
 }
+
+@Suite("Cache rules: whoever asks")
+struct WhoeverAsksTests {
+    @Test func `a request may get the handlings of all rules for some clients, up to the first for everybody`() {
+        func rule(_ number: Int, user: String? = nil, host: String? = nil, path: String? = nil) -> CacheRule {
+            var rule = CacheRulesTests.rule(number, host: host, key: KeyRules(sortsQuery: true))
+            rule.conditions.users = user.map { [$0] } ?? []
+            rule.conditions.paths = path.flatMap { PathPattern($0) }.map { [$0] } ?? []
+            return rule
+        }
+        let some = [rule(1, user: "ann"), rule(2, user: "bob", host: "b.example"), rule(3, user: "cid", path: "/c")]
+        let request = CacheRulesTests.request(path: "/")
+        #expect(CacheRules(rules: some).handlings(whoeverSends: request).map(\.keyRule) == [1, nil])
+        let all = CacheRules(rules: some + [rule(4), rule(5, user: "dan")])
+        #expect(all.handlings(whoeverSends: request).map(\.keyRule) == [1, 4])
+        #expect(
+            all.handlings(whoeverSends: CacheRulesTests.request("b.example", path: "/c")).map(\.keyRule) == [
+                1, 2, 3, 4,
+            ])
+    }
+}

@@ -35,6 +35,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let storage: StoragePolicy
     /// The trailers of the present transfer, for readers of the growing body. They are not stored (RFC 9110 §6.5.1).
     let trailers: TransientTrailers?
+    /// The last invalidation before its request, or the last validation of it, was sent (`InvalidationMarks.last`). Zero for what was read from the
+    /// disk. Set before any other thread knows the response.
+    var sentAfterInvalidation: UInt64 = 0
     /// No rule decides how long it is fresh and for whom it is.
     private let hasFixedTerms: Bool
     /// Whether the short path may serve it: its length is known, it does not vary, no rule and no change of its coding concerns it, and its
@@ -131,6 +134,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
             isCopy: request.isCopy(handling))
+        sentAfterInvalidation = request.sentAfterInvalidation
     }
 
     /// Heads up to so many bytes fit the worker's output buffer, which the short path uses.
@@ -203,10 +207,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         _ cached: CachedResponse, _ wire: WireHead, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
         _ coding: CodingTerms, _ body: Body, _ trailers: TransientTrailers?
     ) -> StoredResponse {
-        StoredResponse(
+        let renewed = StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, wire: wire, secondaryKey: secondaryKey,
             codingVariant: codingVariant, coding: coding, undecodableMark: undecodableMark, body: body,
             storage: storage, compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
+        renewed.sentAfterInvalidation = sentAfterInvalidation
+        return renewed
     }
 
     private static func contentLength(of body: Body) -> Int? { body.isComplete ? body.length : body.expectedLength }

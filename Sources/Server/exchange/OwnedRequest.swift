@@ -90,6 +90,11 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var credentialTag: [UInt8]?
     /// The routes of the request, if they are for some clients alone and decide what comes.
     private(set) var routeTag: [UInt8]?
+    /// Where it stands whether an unsafe request has invalidated what the key has in common with those of other credentials, cookie jars and routes. Nil: the
+    /// key has no part that says for whom a response is.
+    private var commonKey: (marks: InvalidationMarks, key: StorageKey)?
+    /// `InvalidationMarks.last` before the request to the origin was sent.
+    var sentAfterInvalidation: UInt64 = 0
     /// An answer to this request did not have the digest that it should have.
     var hasMismatched = false
     /// Nil if the request has the key of its own address.
@@ -206,6 +211,7 @@ final class OwnedRequest: ReceivedRequest {
         if keyRules == nil && credentialTag == nil && cookies == nil && routeTag == nil && keyBytes == uri { return }
         var made = uri
         keyRules?.apply(to: &made)
+        commonKey = audience.isEmpty ? nil : (shared.invalidationMarks, shared.key(of: made))
         if let credentialTag { made += credentialTag }
         if let cookies { made += cookies.use.keyTag }
         if let routeTag { made += routeTag }
@@ -385,7 +391,11 @@ final class OwnedRequest: ReceivedRequest {
     /// The terms of a stored response under the rules that hold for this request.
     func terms(of record: StoredResponse) -> ReuseTerms {
         let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
-        return record.cached.terms(under: handling)
+        let terms = record.cached.terms(under: handling)
+        guard let (marks, key) = commonKey, marks.isMarked(key, after: record.sentAfterInvalidation) else {
+            return terms
+        }
+        return terms.doubted()
     }
 
     /// Whether the validator of a stored variant that does not match may be sent: a 304 would give it to this request.

@@ -284,7 +284,11 @@ struct Explainer {
         switch validation {
         case .stale: return "the stored response is stale"
         case .outdated: return "the stored response was marked stale (by a soft purge, or by the response to a HEAD)"
-        case .doubted: return "the stored response may have been purged: purges of the fleet may have been missed"
+        case .doubted:
+            return
+                """
+                the stored response may be outdated: another client has changed the resource, or purges of the fleet may have been missed
+                """
         case .policy: return "a rule requires that the stored response is validated every time"
         case .responseNoCache: return "the stored response has no-cache"
         case .requestNoCache: return "the request has no-cache"

@@ -22,6 +22,7 @@ package final class Shared: Sendable {
     /// What indexes promise of their files.
     let indexDigests: IndexDigests
     let hasher: Hasher
+    let invalidationMarks = InvalidationMarks()
     /// Of credentials that connections have proven. Its key is of this process alone.
     let credentialsHash: SipHash
     /// How clients and the log read the IDs of requests. Its key is of this process alone.
@@ -195,4 +196,14 @@ package final class Shared: Sendable {
     }
 
     package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri.span) }
+
+    /// What is stored for each credential, cookie jar and route under a key that they have in common is not served any more before it is validated, and
+    /// leaves the disks soon: marks do not outlive the process.
+    package func invalidateSeparate(under key: [UInt8], _ snapshot: Snapshot, _ zones: [Zone]) {
+        invalidationMarks.mark(self.key(of: key))
+        guard snapshot.storesSeparately else { return }
+        for zone in zones {
+            zone.tier.removeFromBackStore(keysBeginningWith: key + "#".utf8) { [hasher] in hasher.key(of: $0.span) }
+        }
+    }
 }

@@ -16,7 +16,7 @@ extension Fetch {
         // The answer to a POST can stand for its target (RFC 9110 §9.3.3). What was stored before cannot any more.
         if invalidates {
             invalidate(arrived.response.fields, status: arrived.response.status)
-            invalidationsBefore = request.tier.invalidations
+            noteInvalidations()
         }
         let now = worker.wallTime
         let handling = request.handling(of: arrived.response.fields, by: snapshot)
@@ -481,9 +481,11 @@ extension Fetch {
         let times = stored.cached.renewed(
             freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,
             handling: handling)
-        if let times { return stored.renewed(times: times, fields: freshened.fields) }
-        return stored.renewed(
-            cached: cachedAnew(stored, freshened.fields, handling, now), fields: freshened.fields)
+        let result =
+            times.map { stored.renewed(times: $0, fields: freshened.fields) }
+            ?? stored.renewed(cached: cachedAnew(stored, freshened.fields, handling, now), fields: freshened.fields)
+        result.sentAfterInvalidation = request.sentAfterInvalidation
+        return result
     }
 
     private func cachedAnew(
@@ -544,14 +546,15 @@ extension Fetch {
         guard let target = TargetURI(request.uri) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
-            let keys = snapshot.keys(toGet: uri, asker: request.access)
+            let keys = snapshot.keys(toGet: uri)
+            for bytes in keys { worker.shared.invalidateSeparate(under: bytes, snapshot, worker.zones) }
             let (credential, jar) = (request.credentialTag, snapshot.cookieTag(toGet: uri, asker: request.access))
-            // In the order in which a key has them. A request that comes by one route invalidates what came by the others.
-            var tagged = [keys[0]]
+            // In the order in which a key has them. What came by other routes was fetched for the same clients.
+            var tagged = keys
             for tag in [credential, jar].compactMap(\.self) { tagged += tagged.map { $0 + tag } }
             let routes = snapshot.routes.keyTags
             tagged += tagged.flatMap { key in routes.map { key + $0 } }
-            for bytes in keys + tagged.dropFirst() {
+            for bytes in tagged {
                 let key = worker.shared.key(of: bytes)
                 // The fleet first: a worker that misses from now on must not ask the owner for what is old.
                 worker.shared.fleet?.beginInvalidating(bytes, in: worker.zones, now: worker.loop.now)

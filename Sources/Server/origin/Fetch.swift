@@ -173,6 +173,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         reason = plan.reason
         unsafe uncheckedIncoming = Incoming()
         invalidationsBefore = request.tier.invalidations
+        request.sentAfterInvalidation = worker.shared.invalidationMarks.last
         startedAt = worker.loop.now
         terms = snapshot.origins.terms(for: request.access)
         brake = snapshot.limitsBandwidth ? worker.brake(for: request, terms, snapshot) : nil
@@ -187,6 +188,12 @@ final class Fetch: TimedObject, OriginStreamOwner {
                 ? nil : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
             unsafe uncheckedRetrieval = Retrieval(asked, plan, stored: known, client: listening, now: worker.wallTime)
         }
+    }
+
+    /// An unsafe request has invalidated something, and what its answer stores is newer.
+    func noteInvalidations() {
+        invalidationsBefore = request.tier.invalidations
+        request.sentAfterInvalidation = worker.shared.invalidationMarks.last
     }
 
     /// Hands the fetch to the worker, and returns the number by which others find it.

@@ -211,7 +211,8 @@ final class OwnedRequest: ReceivedRequest {
         if keyRules == nil && credentialTag == nil && cookies == nil && routeTag == nil && keyBytes == uri { return }
         var made = uri
         keyRules?.apply(to: &made)
-        commonKey = audience.isEmpty ? nil : (shared.invalidationMarks, shared.key(of: made))
+        let isForAll = credentialTag == nil && cookies == nil && routeTag == nil
+        commonKey = isForAll ? nil : (shared.invalidationMarks, shared.key(of: made))
         if let credentialTag { made += credentialTag }
         if let cookies { made += cookies.use.keyTag }
         if let routeTag { made += routeTag }

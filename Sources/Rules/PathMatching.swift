@@ -7,6 +7,24 @@ func pathMatches(_ tokens: [PathToken], _ path: ArraySlice<UInt8>) -> Bool {
     if case .literal(let first)? = tokens.first, !path.starts(with: first) { return false }
     if case .literal(let last)? = tokens.last, !path.suffix(last.count).elementsEqual(last) { return false }
     guard tokens.contains(where: \.isPlaceholder) else { return holds(tokens, in: path) }
+    guard hasShape(tokens, path) else { return false }
+    guard let settled = withRepetitions(tokens, in: path) else { return true }
+    return hasShape(settled, path)
+}
+
+/// The tokens with what they repeat in this path. Nil if they repeat nothing.
+private func withRepetitions(_ tokens: [PathToken], in path: ArraySlice<UInt8>) -> [PathToken]? {
+    var settled: [PathToken]?
+    for (index, token) in tokens.enumerated() {
+        guard case .same(let earlier) = token, let part = pathPart(earlier, of: tokens, in: path) else { continue }
+        settled = settled ?? tokens
+        settled?[index] = .literal(Array(part))
+    }
+    return settled
+}
+
+/// Whether the tokens match the whole path, if what they repeat may be anything.
+private func hasShape(_ tokens: [PathToken], _ path: ArraySlice<UInt8>) -> Bool {
     var ends = PathPlaces(path.count, only: 0)
     for token in tokens {
         ends = places(after: token, from: ends, in: path)
@@ -77,6 +95,7 @@ private func lastStart(
     case .anything: return (0...end).last(where: starts.contains)
     case .literal(let text): return start(of: text)
     case .oneOf(let texts): return texts.compactMap(start).max()
+    case .same: return lastStart(of: .run(.segment, count: nil), endingAt: end, among: starts, in: path)
     case .run(let kind, let count):
         var start = end
         while start > 0, kind.contains(path[path.startIndex + start - 1]), count.map({ end - start < $0 }) ?? true {
@@ -115,6 +134,7 @@ private func places(after token: PathToken, from starts: PathPlaces, in path: Ar
         for place in first...length { ends.insert(place) }
     case .literal(let text): insertEnds(of: text, from: starts, in: path, &ends)
     case .oneOf(let texts): for text in texts { insertEnds(of: text, from: starts, in: path, &ends) }
+    case .same: ends = places(after: .run(.segment, count: nil), from: starts, in: path)
     case .run(let kind, count: let count?):
         var run = 0
         for place in 0..<length {

@@ -8,6 +8,7 @@
 /// | `{hex}`, `{hex:64}` | one or more hexadecimal digits; exactly 64 of them |
 /// | `{digits}`, `{digits:8}` | one or more decimal digits; exactly 8 of them |
 /// | `{jar\|pom}` | one of these texts; one of them may be empty |
+/// | `{=version}` | what `{version}` matches earlier in the pattern, where that is a whole segment with no `*` behind it |
 /// | `{version}`, `{letters:2}` | one or more bytes other than "/"; exactly 2 of them. The names `{package}`, `{project}` and `{scope}` tell what a release is of; others are for readers |
 package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package let description: String
@@ -30,6 +31,26 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
         self.tokens = tokens
         plainTokens = tokens.map(\.plain)
         self.names = names
+    }
+
+    /// How special the pattern is: the bytes of a path that it settles at least.
+    package var settledBytes: Int { tokens.reduce(0) { $0 + $1.settledBytes } }
+
+    /// A path that matches the pattern, as an example.
+    package var example: [UInt8] {
+        var parts: [[UInt8]] = []
+        for token in tokens {
+            switch token {
+            case .literal(let text): parts.append(text)
+            case .anything: parts.append(parts.isEmpty ? Array("/repository".utf8) : Array("example".utf8))
+            case .run(.segment, let count):
+                parts.append(count.map { Array(repeating: 0x61, count: $0) } ?? Array("name".utf8))
+            case .run(_, let count): parts.append(Array(repeating: UInt8(ascii: "1"), count: count ?? 1))
+            case .oneOf(let texts): parts.append(texts.first { !$0.isEmpty } ?? [])
+            case .same(let index): parts.append(parts[index])
+            }
+        }
+        return Array(parts.joined())
     }
 
     /// Whether the pattern has a placeholder with this name.

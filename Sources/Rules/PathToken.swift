@@ -6,11 +6,24 @@ enum PathToken: Sendable, Hashable {
     /// Bytes of a class, within a segment: so many, or at least one.
     case run(PathByteClass, count: Int?)
     case oneOf([[UInt8]])
+    /// What the token with this index takes. Where only the shape of a path is compared, it is at least one byte within a segment.
+    case same(Int)
 
     var isPlaceholder: Bool {
         switch self {
         case .literal, .anything: false
-        case .run, .oneOf: true
+        case .run, .oneOf, .same: true
+        }
+    }
+
+    /// How many bytes it settles at least: those of its texts, and those of which it says how many there are.
+    var settledBytes: Int {
+        switch self {
+        case .literal(let text): text.count
+        case .anything: 0
+        case .run(_, let count): count ?? 0
+        case .oneOf(let texts): texts.map(\.count).min() ?? 0
+        case .same: 4
         }
     }
 
@@ -24,7 +37,7 @@ enum PathToken: Sendable, Hashable {
         switch self {
         case .literal(let bytes): .literal(withSingleSlashes(percentDecoded(bytes)))
         case .oneOf(let texts): .oneOf(texts.map { percentDecoded($0) })
-        case .anything, .run: self
+        case .anything, .run, .same: self
         }
     }
 }
@@ -64,10 +77,17 @@ func pathTokens(_ bytes: [UInt8], names: inout [String: Int]) -> [PathToken]? {
             if tokens.last != .anything { tokens.append(.anything) }
         case UInt8(ascii: "{"):
             endLiteral()
-            guard let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")),
-                let token = placeholder(bytes[(index + 1)..<end])
-            else { return nil }
-            if case .run = token { names[placeholderName(bytes[(index + 1)..<end])] = tokens.count }
+            guard let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else { return nil }
+            let inside = bytes[(index + 1)..<end]
+            let token: PathToken
+            if inside.first == UInt8(ascii: "=") {
+                guard let earlier = names[placeholderName(inside.dropFirst())] else { return nil }
+                token = .same(earlier)
+            } else {
+                guard let other = placeholder(inside) else { return nil }
+                token = other
+                if case .run = token { names[placeholderName(inside)] = tokens.count }
+            }
             tokens.append(token)
             index = end
         case UInt8(ascii: "}"): return nil
@@ -76,7 +96,18 @@ func pathTokens(_ bytes: [UInt8], names: inout [String: Int]) -> [PathToken]? {
         index += 1
     }
     endLiteral()
+    guard tokens.allSatisfy({ isUnambiguous($0, tokens) }) else { return nil }
     return tokens.count <= pathTokensMax || !tokens.contains(where: \.isPlaceholder) ? tokens : nil
+}
+
+/// Whether there is one answer to what a token repeats: it repeats a whole segment, and so many segments follow, whatever the path.
+private func isUnambiguous(_ token: PathToken, _ tokens: [PathToken]) -> Bool {
+    guard case .same(let index) = token else { return true }
+    guard index > 0, index + 1 < tokens.count, case .literal(let before) = tokens[index - 1],
+        case .literal(let behind) = tokens[index + 1]
+    else { return false }
+    return before.last == UInt8(ascii: "/") && behind.first == UInt8(ascii: "/")
+        && !tokens[index...].contains(.anything)
 }
 
 func pathTokens(_ bytes: [UInt8]) -> [PathToken]? {

@@ -99,10 +99,12 @@ private func hostInKey(_ pattern: HostPattern) -> String {
 extension Configuration {
     /// The rules of all recipes in use, numbered after those of `cache.rules`.
     ///
-    /// Those for the other paths come last. So one host can serve several ecosystems.
+    /// One host can serve several ecosystems. If two recipes have rules for one path, the more special one decides, whichever recipe is named first;
+    /// within a recipe, the first. Rules for other paths come last.
     package var recipeRules: [CacheRule] {
         let rules =
-            recipes.flatMap(\.rules) + recipes.flatMap(\.rulesElsewhere) + recipes.map(\.ruleForOtherPaths)
+            mostSpecialFirst(recipes.map(\.rules)) + recipes.flatMap(\.rulesElsewhere)
+            + recipes.map(\.ruleForOtherPaths)
         return rules.enumerated().map { index, rule in
             var rule = rule
             rule.number = cache.rules.count + index + 1

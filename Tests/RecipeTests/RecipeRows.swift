@@ -101,8 +101,17 @@ enum RecipeRows {
                 ("/maven2/org/a/b/1.0-SNAPSHOT/b-1.0-20260102.030405-7.jar", .immutable),
                 ("/maven2/org/a/b/1.0-SNAPSHOT/b-1.0-20260102.030405-7-sources.jar", .immutable),
                 ("/maven2/org/a/b/1.0-SNAPSHOT/b-1.0-20260102.030405.jar", .revalidated),
-                ("/ivy/org/b/1.0-SNAPSHOT/jars/b.jar", .revalidated), ("/ivy/org/b/1.0/jars/b.jar", .immutable),
-                ("/maven2/archetype-catalog.xml", .revalidated), ("/maven2/org/a/b/", .revalidated),
+                ("/ivy/org/b/1.0-SNAPSHOT/jars/b.jar", .revalidated), ("/ivy/org/b/1.0/jars/b.jar", .revalidated),
+                ("/maven2/archetype-catalog.xml", .atMost(300)), ("/maven2/org/a/b/", .revalidated),
+                ("/maven2/org/a/b-c/1.0-2/b-c-1.0-2-javadoc.jar.asc.sha1", .immutable),
+                ("/maven2/org/a/b/1.0/c-1.0.jar", .revalidated), ("/maven2/org/a/b/1.0/b-1.1.jar", .revalidated),
+                ("/maven2/org/a/b/1.0/b-1.00.jar", .revalidated), ("/maven2/org/a/b/1.0/b-1.0-.jar", .revalidated),
+                ("/maven2/org/a/b/LATEST/b-LATEST.jar", .revalidated),
+                ("/maven2/org/a/b/[RELEASE]/b-[RELEASE].jar", .revalidated),
+                ("/maven2/org/a/b/%5BRELEASE%5D/b-%5BRELEASE%5D.jar", .revalidated),
+                ("/service/rest/v1/status/check.json", .revalidated),
+                ("/repository/rpm/repodata/repomd.xml", .revalidated),
+                ("/repository/nuget/v3/index.json", .revalidated),
             ])
         + rows(
             "nuget",
@@ -149,8 +158,8 @@ enum RecipeRows {
             [
                 ("/alpine/v3.20/main/x86_64/APKINDEX.tar.gz", .atMost(300)),
                 ("/edge/main/x86_64/APKINDEX.tar.gz", .atMost(300)),
-                ("/alpine/v3.20/main/x86_64/busybox-1.36.1-r29.apk", .immutable),
-                ("/alpine/edge/community/x86_64/a-b-1_git20200101-r0.apk", .immutable),
+                ("/alpine/v3.20/main/x86_64/busybox-1.36.1-r29.apk", .exactly(604_800)),
+                ("/alpine/edge/community/x86_64/a-b-1_git20200101-r0.apk", .exactly(604_800)),
                 ("/alpine/v3.20/main/x86_64/busybox.apk", .revalidated),
                 ("/alpine/v3.20/main/x86_64/busybox-1.36.1.apk", .revalidated),
                 ("/alpine/latest-stable/releases/x86_64/alpine-3.20.iso", .revalidated), ("/alpine/", .revalidated),
@@ -158,10 +167,10 @@ enum RecipeRows {
         + rows(
             "nix",
             [
-                ("/nix-cache-info", .atMost(3600)), ("/0123456789abcdfghijklmnpqrsvwxyz.narinfo", .immutable),
+                ("/nix-cache-info", .atMost(3600)), ("/0123456789abcdfghijklmnpqrsvwxyz.narinfo", .atMost(86_400)),
                 ("/0123456789abcdfghijklmnpqrsvwxy.narinfo", .revalidated),
-                ("/nar/0123456789abcdfghijklmnpqrsvwxyz.nar.xz", .immutable), ("/nar/0123.nar", .immutable),
-                ("/0123456789abcdfghijklmnpqrsvwxyz.ls", .immutable), ("/log/abc.drv", .revalidated),
+                ("/nar/\(hex60.prefix(52)).nar.xz", .immutable), ("/nar/0123.nar", .revalidated),
+                ("/0123456789abcdfghijklmnpqrsvwxyz.ls", .atMost(86_400)), ("/log/abc.drv", .revalidated),
                 ("/", .revalidated),
             ])
 
@@ -241,6 +250,9 @@ enum RecipeRows {
                 ("/terraform/1.9.0/terraform_1.9.0_linux_amd64.zip", .immutable),
                 ("/terraform/1.9.0/terraform_1.9.0_SHA256SUMS", .immutable),
                 ("/terraform/1.9.0/terraform_1.9.0_SHA256SUMS.sig", .immutable), ("/terraform/1.9.0/", .revalidated),
+                ("/terraform/1.9.0/latest.zip", .revalidated),
+                ("/terraform/1.9.0/consul_1.9.0_linux.zip", .revalidated),
+                ("/acme/p/releases/download/v1.0.0/p_1.0.0_linux_amd64.zip", .atMost(86_400)),
             ])
         + rows(
             "vscode",

@@ -208,3 +208,55 @@ struct RecipeUseTests {
         #expect(Treatment(try handling(of: "/@a%2Fb", rules)) == .atMost(300))
     }
 }
+
+@Suite("Recipes: several for one host")
+struct SharedHostTests {
+    private static let names = ["maven", "rpm", "conda", "composer", "nuget", "alpine", "npm", "python", "cargo"]
+
+    /// In whatever order the recipes are named, the index is one.
+    static let indexes: [(path: String, recipe: String)] = [
+        ("/repository/rpm/repodata/repomd.xml", "rpm"), ("/repository/conda/linux-64/repodata.json", "conda"),
+        ("/repository/composer/packages.json", "composer"), ("/repository/nuget/v3/index.json", "nuget"),
+        ("/repository/alpine/v3/main/x86_64/APKINDEX.tar.gz", "alpine"),
+        ("/repository/maven/org/a/b/maven-metadata.xml", "maven"), ("/archetype-catalog.xml", "maven"),
+        ("/repository/pypi/simple/six/", "python"), ("/packages.json", "composer"), ("/index.json", "nuget"),
+        ("/config.json", "cargo"), ("/se/rd/serde", "cargo"), ("/left-pad", "npm"),
+    ]
+    @Test(arguments: indexes) func `the more special rule decides, in whatever order`(
+        _ row: (path: String, recipe: String)
+    ) throws {
+        for names in [Self.names, Self.names.reversed()] {
+            let uses = names.map { "{ use: \($0), hosts: repo.example.org }" }.joined(separator: ", ")
+            let rules = try rules("recipes: [ \(uses) ]")
+            let handling = try handling(of: row.path, host: "repo.example.org", rules)
+            #expect(handling.rule.map { rules.rules[$0 - 1].recipe } == row.recipe)
+            #expect(!handling.isImmutable)
+        }
+    }
+
+    @Test func `within a recipe, and for private packages, the order stays`() throws {
+        let text = "recipes: [ { use: npm, hosts: a.example }, { use: maven, hosts: a.example, private: \"@acme/*\" } ]"
+        let rules = try rules(text).rules
+        for recipe in RecipeBook.all where ["npm", "maven"].contains(recipe.name) {
+            let notes = rules.filter { $0.recipe == recipe.name }.compactMap(\.note)
+            #expect(notes.filter { recipe.rules.compactMap(\.note).contains($0) } == recipe.rules.compactMap(\.note))
+        }
+        #expect(rules[0].note == "private packages")
+    }
+
+    private func warnings(_ text: String) throws -> [String] {
+        let root = configurationNode(try #require(try parseYAML(Array(text.utf8))))
+        return loadConfiguration(root, file: "test.yaml", recipes: RecipeBook.all).warnings.map { "\($0)" }
+    }
+
+    @Test func `two recipes with rules for one path of a host are told of`() throws {
+        let found = try warnings(
+            "recipes: [ { use: npm, hosts: a.example }, { use: cargo, hosts: [ b.example, a.example ] } ]")
+        #expect(found.count == 1)
+        #expect(
+            found.first?.contains("the recipes npm and cargo both have rules for paths of a.example, such as /") == true
+        )
+        #expect(try warnings("recipes: [ { use: npm, hosts: a.example }, { use: cargo, hosts: b.example } ]").isEmpty)
+        #expect(try warnings("recipes: [ { use: maven, hosts: a.example }, { use: rpm, hosts: a.example } ]").isEmpty)
+    }
+}

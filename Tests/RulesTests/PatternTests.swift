@@ -171,3 +171,32 @@ struct HostIndexTests {
         #expect(HostIndex([[]]).first(for: host) { _ in true } == nil)
     }
 }
+
+@Suite("Path patterns: what stands in a path twice")
+struct RepetitionTests {
+    static let rows: [(pattern: String, path: String, expected: Bool)] = [
+        ("*/{a}/{b}/{=a}-{=b}.jar", "/x/lib/1.0/lib-1.0.jar", true),
+        ("*/{a}/{b}/{=a}-{=b}.jar", "/x/lib/1.0/lib-1.1.jar", false),
+        ("*/{a}/{b}/{=a}-{=b}.jar", "/x/lib/1.0/lic-1.0.jar", false),
+        ("*/{a}/{b}/{=a}-{=b}.jar", "/lib/1.0/x/lib-1.0.jar", false),
+        ("*/{a}/{b}/{=a}-{=b}-{c}.jar", "/my-lib/1-2/my-lib-1-2-all.jar", true),
+        ("*/{a}/{b}/{=a}-{=b}-{c}.jar", "/my-lib/1-2/my-lib-1-.jar", false),
+        ("/{a}/{=a}", "/x/x", true), ("/{a}/{=a}", "/x/y", false), ("/{a}/{=a}", "/x/xx", false),
+        ("/{a}/{=a}{=a}", "/x/xx", true), ("/{a:2}/{=a}", "/ab/ab", true), ("/{a:2}/{=a}", "/ab/ac", false),
+    ]
+    @Test(arguments: rows) func `the same text has to stand there again`(
+        _ row: (pattern: String, path: String, expected: Bool)
+    ) throws {
+        let pattern = try #require(PathPattern(row.pattern))
+        #expect(pattern.matches(ArraySlice(row.path.utf8)) == row.expected)
+        #expect(!row.expected || pattern.mayMatch(Array(row.path.utf8).span))
+        #expect(pattern.matches(pattern.example[...]), "\(String(decoding: pattern.example, as: UTF8.self))")
+    }
+
+    @Test(arguments: [
+        "/{=a}", "/{a}/{=b}", "/{a}-{b}/{=a}", "/{a}/*/{=a}", "*{a}/{=a}", "/x{a}/{=a}", "/{a|b}/{=a}", "/{a}/{=}",
+    ])
+    func `what is repeated is an earlier segment, and there is one answer to which`(_ text: String) {
+        #expect(PathPattern(text) == nil)
+    }
+}

@@ -64,6 +64,17 @@ private func testRecipes(_ url: String, _ arguments: Arguments, _ console: Conso
             if let recipe = rule.recipe { json.member("recipe", recipe) }
             if let note = rule.note { json.member("note", note) }
             json.member("text", rule.text)
+            let others = configuration.otherClaims(on: request, than: rule)
+            guard !others.isEmpty else { return }
+            json.key("others")
+            json.array { json in
+                for other in others {
+                    json.object {
+                        $0.member("recipe", other.recipe ?? "")
+                        if let note = other.note { $0.member("note", note) }
+                    }
+                }
+            }
         }
         console.print(String(decoding: writer.bytes, as: UTF8.self))
         return ExitStatus.done
@@ -76,6 +87,9 @@ private func testRecipes(_ url: String, _ arguments: Arguments, _ console: Conso
     console.print("\(place): \(rule.note ?? "\(rule.conditions)")")
     for part in rule.parts where part.name != "recipe" && part.name != "note" {
         console.print("  \(padded(part.name, 22))\(part.values.joined(separator: ", "))")
+    }
+    for other in configuration.otherClaims(on: request, than: rule) {
+        console.print("less special: recipe \(other.recipe ?? ""): \(other.note ?? "\(other.conditions)")")
     }
     return ExitStatus.done
 }

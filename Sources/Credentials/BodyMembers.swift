@@ -11,7 +11,7 @@ package enum MemberSyntax: Sendable, Equatable {
     package init?(type: ArraySlice<UInt8>?) {
         guard let type else { return nil }
         let name = trimOWS(type.prefix { $0 != 0x3B })
-        if equalsIgnoringCase(name, "application/json")
+        if equalsIgnoringCase(name, "application/json") || equalsIgnoringCase(name, "text/json")
             || name.suffix(5).elementsEqual("+json".utf8, by: { asciiLowercased($0) == $1 })
         {
             self = .json
@@ -93,19 +93,6 @@ struct BodyMember {
 }
 
 extension MemberSyntax {
-    /// Whether the members of a body can be told for certain. Every text is a form.
-    func isWellFormed(_ body: [UInt8]) -> Bool {
-        guard self == .json else { return true }
-        var scanner = JSONScanner(body)
-        do throws(JSONError) {
-            _ = try scanner.skipValue()
-            try scanner.end()
-            return true
-        } catch {
-            return false
-        }
-    }
-
     /// A text as the value of a member.
     func value(_ text: [UInt8]) -> [UInt8] {
         switch self {

@@ -3,8 +3,11 @@ package import Message
 /// The placeholder in the body of a request, where a credential lists members of JSON texts or of forms.
 package struct PlaceholderBody {
     /// What a body of that type can hold. Nil: no member that is listed.
-    package static func syntax(type: ArraySlice<UInt8>?, _ places: PlaceholderPlaces) -> MemberSyntax? {
-        MemberSyntax(type: type).flatMap { names(in: $0, places).isEmpty ? nil : $0 }
+    ///
+    /// - Parameter types: the values of `Content-Type`. With several nobody knows which of them the server takes.
+    package static func syntax(types: [ArraySlice<UInt8>], _ places: PlaceholderPlaces) -> MemberSyntax? {
+        guard types.count == 1 else { return nil }
+        return MemberSyntax(type: types[0]).flatMap { names(in: $0, places).isEmpty ? nil : $0 }
     }
 
     package let placeholder: Placeholder
@@ -19,10 +22,7 @@ package struct PlaceholderBody {
     ) throws(PlaceholderFault) {
         var scanner = PlaceholderScanner()
         var offset = 0
-        guard let position = scanner.next(in: body.span, from: &offset, index) else {
-            try PlaceholderBody.requirePlaceholder(in: body, syntax, places, credential: credential)
-            return nil
-        }
+        guard let position = scanner.next(in: body.span, from: &offset, index) else { return nil }
         let placeholder = index.placeholders[position]
         guard placeholder.credential == credential else { throw .foreignRequest(placeholder) }
         guard placeholder.holds(at: now) else { throw .ended(placeholder) }
@@ -30,8 +30,6 @@ package struct PlaceholderBody {
         let members = BodyMember.all(of: body, syntax, PlaceholderBody.names(in: syntax, places))
             .filter { $0.value == placeholder.text }
         guard members.count == 1 else { throw .misplaced(placeholder, place: "the body") }
-        try PlaceholderBody.requirePlaceholder(
-            in: body, syntax, places, credential: credential, beside: placeholder)
         self.placeholder = placeholder
         range = members[0].range
         self.syntax = syntax
@@ -41,23 +39,6 @@ package struct PlaceholderBody {
     /// The body with the secret in place of the placeholder.
     package func replacing(by secret: Secret) -> [UInt8] {
         body[..<range.lowerBound] + syntax.value(secret.bytes) + body[range.upperBound...]
-    }
-
-    /// Checks that no member that is listed holds a credential of the client's own.
-    ///
-    /// - Parameter placeholder: the one in the body.
-    package static func requirePlaceholder(
-        in body: [UInt8], _ syntax: MemberSyntax, _ places: PlaceholderPlaces, credential: String,
-        beside placeholder: Placeholder? = nil
-    ) throws(PlaceholderFault) {
-        guard places.isRequired else { return }
-        guard syntax.isWellFormed(body) else { throw .unreadableBody(credential: credential) }
-        let names = names(in: syntax, places)
-        for member in BodyMember.all(of: body, syntax, names)
-        where !member.value.isEmpty && member.value != placeholder?.text {
-            let name = names[member.name].joined(separator: ".")
-            throw .ownCredential(place: "the member \(name) of the body", credential: credential)
-        }
     }
 
     private static func names(in syntax: MemberSyntax, _ places: PlaceholderPlaces) -> [[String]] {

@@ -66,25 +66,14 @@ package struct PlaceholderExamination {
         _ places: PlaceholderPlaces, credential: String, beside use: PlaceholderUse?
     ) throws(PlaceholderFault) {
         guard places.isRequired else { return }
-        for line in fields.lines {
-            let bytes = fields.name(of: line)
-            guard
-                line.name == .authorization || SecretName.kind(bytes) == .credential
-                    || places.fields.contains(where: { equalsIgnoringCase(Array($0.utf8)[...], bytes) })
-            else { continue }
+        let search = CredentialSearch(places)
+        for line in fields.lines where search.isCredential(field: fields.name(of: line)) {
             if let use, case .line(line)? = findings.first?.place, !use.holdsMore { continue }
-            throw .ownCredential(place: "the field \(String(decoding: bytes, as: UTF8.self))", credential: credential)
+            let name = String(decoding: fields.name(of: line), as: UTF8.self)
+            throw .ownCredential(place: "the field \(name)", credential: credential)
         }
-        for member in queryMembers {
-            guard SecretName.kind(Array(member.name.utf8)[...]) == .credential || places.query.contains(member.name)
-            else { continue }
-            if case .target(let before, _)? = use?.place,
-                member.value.startIndex == target.startIndex + before.count
-            {
-                continue
-            }
-            throw .ownCredential(
-                place: "the member \(member.name.lowercased()) of the query", credential: credential)
+        if let place = search.place(inTarget: target, beside: use?.placeholder.text) {
+            throw .ownCredential(place: place, credential: credential)
         }
     }
 

@@ -112,8 +112,8 @@ package enum PlaceholderFault: Error, Equatable, Sendable {
     case ended(Placeholder)
     /// The request has a credential that is no placeholder, where only placeholders are allowed.
     case ownCredential(place: String, credential: String)
-    /// The body could hold such a credential unseen: it is compressed, too long, or no well-formed JSON.
-    case unreadableBody(credential: String)
+    /// The body could hold such a credential unseen.
+    case unreadableBody(BodyReadings.Obstacle, credential: String)
 
     /// For the client and for the log. It shows no placeholder.
     package var text: String {
@@ -128,8 +128,8 @@ package enum PlaceholderFault: Error, Equatable, Sendable {
             "the placeholder of the credential \(one.credential) \(one.isRevoked ? "was revoked" : "has expired")"
         case .ownCredential(let place, let credential):
             "\(place) holds a credential of the client's own, and only placeholders of the credential \(credential) are allowed here"
-        case .unreadableBody(let credential):
-            "the body cannot be read, and only placeholders of the credential \(credential) are allowed in it"
+        case .unreadableBody(let obstacle, let credential):
+            "the body cannot be examined, and only placeholders of the credential \(credential) are allowed in it: \(obstacle.text)"
         }
     }
 }

@@ -168,6 +168,11 @@ package struct JSONScanner {
         }
     }
 
+    /// Whether anything but white space follows.
+    package var hasMore: Bool {
+        bytes[position...].contains { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D && $0 != 0x0A }
+    }
+
     /// Nothing but white space may follow the value.
     package mutating func end() throws(JSONError) {
         skipSpace()

@@ -32,6 +32,10 @@ package func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 @inlinable @inline(__always)
 package func isAlpha(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
+/// RFC 5234: `ALPHA` or `DIGIT`.
+@inlinable @inline(__always)
+package func isAlphanumeric(_ byte: UInt8) -> Bool { isAlpha(byte) || isDigit(byte) }
+
 /// RFC 9110 §8.8.3: `etagc` = %x21 / %x23-7E / obs-text.
 @inlinable @inline(__always)
 package func isETagC(_ byte: UInt8) -> Bool { isFieldVchar(byte) && byte != 0x22 }

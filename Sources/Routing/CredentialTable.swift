@@ -97,6 +97,19 @@ package struct CredentialTable: Sendable {
         }
     }
 
+    /// What the body of a request must not hold. A path counts that matches in any reading, and a request that gets no secret as well: the client's
+    /// own credential is what is looked for.
+    ///
+    /// - Parameter types: the values of `Content-Type`.
+    package func bodyRequirements(for request: AccessRequest, types: [ArraySlice<UInt8>]) -> [BodyRequirement] {
+        withPlaceholders.compactMap { credential in
+            guard let places = credential.rule.means.placeholderPlaces, places.isRequired, places.concernBodies,
+                credential.rule.conditions?.holdForRequest(request, paths: .anySpelling) == true
+            else { return nil }
+            return BodyRequirement(places, credential: credential.rule.name, types: types)
+        }
+    }
+
     /// The fields, in lower case, in which a placeholder of a credential for the host may stand. What a client sends there is examined in the head, and
     /// nowhere else.
     package func fieldNames(forHostOf request: AccessRequest) -> Set<String> {

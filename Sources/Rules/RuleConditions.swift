@@ -158,10 +158,6 @@ package func isMethodOfRules(_ text: String) -> Bool {
     return !isWord || !text.utf8.contains { (0x61...0x7A).contains($0) }
 }
 
-private func isAlphanumeric(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-}
-
 /// Which spellings of a path a condition compares. Origins may treat several spellings as the same path.
 package enum PathReading: Sendable {
     /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).

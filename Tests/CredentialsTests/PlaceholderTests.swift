@@ -367,6 +367,8 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
             #expect(ownCredential([], target: "/a?b=c&\(query)=x") != nil)
         }
         #expect(ownCredential([("Accept", "*/*")], target: "/a?page=2") == nil)
+        // Larder keeps it for itself.
+        #expect(ownCredential([("Proxy-Authorization", "Basic YTpi")]) == nil)
         #expect(ownCredential([("Authorization", "Bearer attacker")], isRequired: false) == nil)
     }
 
@@ -469,11 +471,14 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
     @Test(
         arguments: [
             ("application/json", MemberSyntax.json), ("application/problem+json; charset=utf-8", .json),
-            ("Application/X-WWW-Form-Urlencoded;charset=utf-8", .form), ("text/plain", nil), (nil, nil),
+            ("Application/X-WWW-Form-Urlencoded;charset=utf-8", .form), ("text/json", .json), ("text/plain", nil),
+            (nil, nil),
         ] as [(String?, MemberSyntax?)])
     func byType(type: String?, syntax: MemberSyntax?) {
-        #expect(PlaceholderBody.syntax(type: type.map { Array($0.utf8)[...] }, Self.places) == syntax)
-        #expect(PlaceholderBody.syntax(type: type.map { Array($0.utf8)[...] }, PlaceholderPlaces()) == nil)
+        let types = [type].compactMap { $0.map { Array($0.utf8)[...] } }
+        #expect(PlaceholderBody.syntax(types: types, Self.places) == syntax)
+        #expect(PlaceholderBody.syntax(types: types, PlaceholderPlaces()) == nil)
+        #expect(PlaceholderBody.syntax(types: types + types + [[0x78]], Self.places) == nil)
     }
 }
 

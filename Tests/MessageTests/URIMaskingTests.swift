@@ -24,6 +24,10 @@ struct URIMaskingTests {
         ("http://a/b;jsessionid=1F/c;v=2?x", "http://a/b;jsessionid=***/c;v=2?x"),
         ("http://a/b;sid=1?token=2", "http://a/b;sid=***?token=***"),
         ("http://a/b&token=1", "http://a/b&token=1"),
+        (
+            "http://a/?token[]=1&token%5B0%5D=2&token%00x=3&x=4",
+            "http://a/?token[]=***&token%5B0%5D=***&token%00x=***&x=4"
+        ),
         ("http://a/?id_token=1#credential:forge", "http://a/?id_token=***#credential:forge"),
     ]
 
@@ -51,14 +55,46 @@ struct URIMaskingTests {
         }
     }
 
-    @Test(arguments: ["page", "tokens", "pageToken", "keyword", "q", "", "%", "%zz", "monkey", "design"])
+    @Test(arguments: [
+        "page", "tokens", "pageToken", "keyword", "q", "", "%", "%zz", "monkey", "design", "token.type", "token_type",
+        "next_token", "continuationToken", "$skiptoken", "$skip_token", "max_tokens", "project_key", "partition-key",
+        "author", "oauth_version", "auth_type", "passenger", "signed", "secretary", "public_key",
+    ])
     func `other names are left alone`(name: String) {
         #expect(Self.masked("http://a/?\(name)=1") == "http://a/?\(name)=1")
         #expect(SecretName.kind(Array(name.utf8)[...]) == nil)
     }
 
-    @Test(arguments: ["Cookie", "X-Api-Key", "PRIVATE-TOKEN", "Authorization", "x-vault-token"])
-    func `a field with such a name carries a credential`(name: String) {
+    @Test(arguments: [
+        "Cookie", "X-Api-Key", "PRIVATE-TOKEN", "Authorization", "x-vault-token", "X-Authorization", "X-Api-Token",
+        "X-Session-Token", "X-Access-Key", "X-Client-Secret", "X-Auth", "X-Original-Authorization",
+        "X-Ops-Authorization-1", "Ocp-Apim-Subscription-Key", "DD-APPLICATION-KEY", "X-RapidAPI-Key", "xi-api-key",
+        "X-Shopify-Access-Token", "Circle-Token", "x-functions-key", "X-Registry-Auth", "X-Auth-Key", "X_Api_Key",
+        "X-Authentication", "X-Secret", "X-Password", "X-MyApp-JWT", "Auth", "Secret", "token%00x", "token%FF",
+        "%EF%BB%BFtoken", "%20token", "token[]", "token[0]", "token%5B%5D", "user[token][]", "token[value]", "token.",
+        "%u0074oken", "myApiKey", "clientSecret",
+    ])
+    func `a field or member with such a name carries a credential`(name: String) {
         #expect(SecretName.kind(Array(name.utf8)[...]) == .credential)
+    }
+
+    /// Those of the registry of fields that requests have, and of clients of registries, object stores, models and tracing.
+    @Test(arguments: [
+        "Accept", "Accept-Encoding", "Access-Control-Request-Headers", "Access-Control-Request-Method", "Cache-Control",
+        "Connection", "Content-Digest", "Content-Type", "Date", "Depth", "Destination", "Expect", "Forwarded", "From",
+        "Host", "If", "If-Match", "If-None-Match", "If-Schedule-Tag-Match", "Lock-Token", "Max-Forwards",
+        "Content-MD5", "Origin", "Overwrite", "Prefer", "Priority", "Range", "Referer", "Sec-CH-UA", "Sec-Fetch-Site",
+        "Sec-GPC", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Signature-Input", "TE", "Timeout", "Trailer",
+        "Transfer-Encoding", "Upgrade", "User-Agent", "Via", "Want-Content-Digest", "X-Requested-With",
+        "X-Forwarded-For", "X-Request-Id", "Traceparent", "Baggage", "Idempotency-Key", "X-CSRF-Token",
+        "X-XSRF-TOKEN", "RequestVerification-Token", "npm-auth-type", "npm-command", "npm-scope", "npm-session",
+        "X-Amz-Date", "X-Amz-Content-Sha256", "x-amz-acl", "x-amz-meta-author", "x-ms-version", "x-ms-date",
+        "x-ms-continuation-token", "x-goog-api-client", "x-goog-user-project", "X-GitHub-Api-Version",
+        "anthropic-version", "OpenAI-Organization", "X-Stainless-Lang", "X-Kubernetes-Pf-Flow", "Mcp-Session-Id",
+        "Docker-Upload-UUID", "Git-Protocol", "X-NuGet-Client-Version", "X-Max-Tokens", "Surrogate-Key",
+        "X-HTTP-Method-Override", "Early-Data", "Alt-Used", "DNT", "X-Datadog-Trace-Id", "X-B3-TraceId",
+    ])
+    func `the name of a common field carries none`(name: String) {
+        #expect(SecretName.kind(Array(name.utf8)[...]) != .credential)
     }
 }

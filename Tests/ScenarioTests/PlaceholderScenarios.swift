@@ -145,6 +145,16 @@ struct PlaceholderScenarios {
             expectMisplaced(try client.get("/a", "Authorization: Bearer attacker"))
             expectMisplaced(try client.get("/a", "Cookie: session=attacker"))
             expectMisplaced(try client.get("/a?access_token=attacker"))
+            for target in [
+                "/a?x=1;token=attacker", "/a?token[]=attacker", "/a?token%00x=attacker", "/a;jsessionid=own",
+            ] {
+                expectMisplaced(try client.get(target))
+            }
+            for name in [
+                "X-Authorization", "X-Api-Token", "X-Session-Token", "X-Access-Key", "X-Client-Secret",
+            ] {
+                expectMisplaced(try client.get("/a", "\(name): attacker"))
+            }
             s.origin.expects("GET /a", "!Authorization").replies(200, body: "open")
             #expect(try client.get("/a").text == "open")
             s.origin.expects("GET /b", "Authorization: Bearer \(secret)").replies(200, body: "in")
@@ -303,6 +313,88 @@ struct PlaceholderScenarios {
                 try client.request(
                     "POST", "/x", "Content-Type: application/x-www-form-urlencoded", body: "a=1&refresh%5Ftoken=own"))
             #expect(s.origin.requests.count == 2)
+        }
+    }
+
+    private func post(_ client: ScriptedClient, _ path: String, _ fields: [String], _ body: String) throws
+        -> SeenMessage
+    {
+        try client.ask("POST", path, fields, body: body)
+        return try client.response(to: "POST")
+    }
+
+    @Test func `where a placeholder is required, a body is examined in each reading that a server may take`() throws {
+        try scenario { s in
+            let text = try s.placeholder(requires: true) {
+                $0.json = [["token"]]
+                $0.form = ["client_secret"]
+            }
+            let client = try s.client()
+            let (json, form) = ("Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded")
+            let refused: [(fields: [String], body: String)] = [
+                ([json], "{\"token\": 123}"), ([json], "{\"token\": [\"own\"]}"),
+                ([json], "{\"token\": {\"value\": \"own\"}}"), ([json], "{\"x\\ud800\": 1, \"token\": \"own\"}"),
+                ([form], "a=b;client_secret=own"), ([form], "client_secret[]=own"), ([form], "client_secret%00=own"),
+                ([], "{\"token\": \"own\"}"), ([], "client_secret=own"),
+                (["Content-Type: text/json"], "{\"token\": \"own\"}"),
+                (["Content-Type: application/vnd.api+json"], "{\"token\": \"own\"}"),
+                (["Content-Type: application/octet-stream"], "{\"token\": \"own\"}"),
+                (["Content-Type: text/plain"], "client_secret=own"), ([json, form], "client_secret=own"),
+                ([form, json], "{\"token\": \"own\"}"), (["Content-Type: text/plain", "Content-Encoding: gzip"], "x"),
+            ]
+            for (fields, body) in refused {
+                expectMisplaced(try post(client, "/x", fields, body))
+            }
+            let parts = try post(client, "/x", ["Content-Type: multipart/form-data; boundary=x"], "x")
+            expectMisplaced(parts)
+            #expect(parts.text.contains("send application/json or a form"), "\(parts)")
+            let bearer = "Authorization: Bearer \(text)"
+            s.origin.expects("POST /p", "Authorization: Bearer \(secret)").replies(200, body: "text")
+            s.origin.expects("POST /q", "Authorization: Bearer \(secret)").replies(200, body: "bytes")
+            #expect(try post(client, "/p", ["Content-Type: text/plain", bearer], "a note").text == "text")
+            #expect(
+                try post(client, "/q", ["Content-Type: image/png", bearer], "\u{1}PNG").text == "bytes")
+            #expect(s.origin.requests.map(\.message.text) == ["a note", "\u{1}PNG"])
+        }
+    }
+
+    @Test func `where a placeholder is required, a body whose beginning shows that it has no members may be long`()
+        throws
+    {
+        try scenario { s in
+            let text = try s.placeholder(requires: true) { $0.json = [["token"]] }
+            s.origin.expects("POST /a", "Authorization: Bearer \(secret)").replies(200, body: "long")
+            s.origin.expects("POST /b").replies(200, body: "chunks")
+            let client = try s.client()
+            let type = "Content-Type: application/octet-stream"
+            let long = String(repeating: "x", count: 2 << 20)
+            #expect(
+                try post(client, "/a", [type, "Authorization: Bearer \(text)"], long).text == "long")
+            try client.ask("POST", "/b", [type, "Transfer-Encoding: chunked"])
+            try client.send("2\r\n \n\r\n")
+            try client.send("\(String(long.utf8.count, radix: 16))\r\n\(long)\r\n0\r\n\r\n")
+            #expect(try client.response().text == "chunks")
+            #expect(s.origin.requests.map(\.message.text.utf8.count) == [2 << 20, 2 << 20 + 2])
+            try client.ask("POST", "/c", [type, "Content-Length: \(2 << 20)"])
+            try client.send("{\(long.prefix(1 << 20))")
+            expectMisplaced(try client.response())
+        }
+    }
+
+    @Test func `where a placeholder is required, a body is examined also where it gets no secret`() throws {
+        try scenario { s in
+            _ = try s.placeholder(requires: true, plainHTTP: false) {
+                $0.json = [["token"]]
+            } limit: {
+                $0.paths = [PathPattern("/api/*")!]
+            }
+            s.origin.expects("POST /other").replies(200, body: "other")
+            let client = try s.client()
+            let json = "Content-Type: application/json"
+            for path in ["/api/x", "/%61pi/x"] {
+                expectMisplaced(try client.request("POST", path, json, body: "{\"token\": \"own\"}"))
+            }
+            #expect(try client.request("POST", "/other", json, body: "{\"token\": \"own\"}").text == "other")
         }
     }
 

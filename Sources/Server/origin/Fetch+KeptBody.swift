@@ -28,13 +28,18 @@ extension Fetch {
         var isTooLong = false
         if case .length(let count) = request.bodyLength { isTooLong = count > UInt64(bytesMax) }
         let members = listedMembers()
-        if let members, members.places.isRequired, isTooLong || request.fields.contains(.contentEncoding) {
-            return refuse(.unreadableBody(credential: members.credential))
+        do throws(PlaceholderFault) {
+            let isCoded = request.fields.contains(.contentEncoding)
+            for requirement in members?.requirements ?? [] {
+                try requirement.check(isCoded: isCoded, isTooLong: isTooLong)
+            }
+        } catch {
+            return refuse(error)
         }
         if isTooLong {
-            // A placeholder in it is found while it is sent.
-            guard isCovered else { return nil }
-            return refusalOfTooLong()
+            if isCovered { return refusalOfTooLong() }
+            // A placeholder in it is found while it is sent. Where the type of a body does not say what it is, its beginning does.
+            if members?.requirements.isEmpty ?? true { return nil }
         }
         guard isCovered || members != nil else { return nil }
         guard let place = worker.shared.keptBodies.take(limit: snapshot.limits.keptBodiesMax) else {
@@ -77,14 +82,12 @@ extension Fetch {
     /// Looks at what was kept. Returns a refusal if it is not sent.
     private func examine(_ kept: KeptBody) -> CredentialHindrance? {
         kept.replacement = nil
-        guard !isTooLong(kept) else {
-            if let members = kept.members, members.places.isRequired {
-                return refuse(.unreadableBody(credential: members.credential))
-            }
-            // What is too long is examined while it is sent.
-            return kept.isCovered ? refusalOfTooLong() : nil
-        }
         do throws(PlaceholderFault) {
+            guard !isTooLong(kept), !kept.isReleased else {
+                for requirement in kept.members?.requirements ?? [] { try requirement.check(beginning: kept.bytes) }
+                // The rest is examined while it is sent.
+                return kept.isCovered ? refusalOfTooLong() : nil
+            }
             return try replacePlaceholder(in: kept) ?? askRulesAgain(kept)
         } catch {
             return refuse(error)
@@ -158,8 +161,9 @@ extension Fetch {
         unsafe kept.append(bytes)
         guard kept.isArriving else { return false }
         wait(terms.firstByte)
-        guard isTooLong(kept) else { return true }
-        kept.exceed()
+        let isSettled = !kept.isCovered && kept.members?.areSettled(by: kept.bytes) == true
+        guard isTooLong(kept) || isSettled else { return true }
+        kept.release()
         goOn()
         return false
     }

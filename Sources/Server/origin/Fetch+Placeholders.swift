@@ -85,41 +85,45 @@ extension Fetch {
         )
     }
 
-    /// The members of the body of which one may be a placeholder, or must be. Nil: the body need not be kept for that.
+    /// The members of the body of which one may be a placeholder, and those that must not be anything else. Nil: the body need not be kept for that.
     func listedMembers() -> KeptBody.Members? {
         guard snapshot.credentials.hasPlaceholders else { return nil }
         // With a placeholder in the head there is none to replace in the body.
         let mayReplace =
             substitution?.secrets == nil && substitution?.index.isEmpty == false
             && !request.fields.contains(.contentEncoding)
-        let type = request.fields.first(.contentType)
-        for credential in snapshot.credentials.placeholders(
-            for: request.access, provesOrigin: terms.tls.provesOrigin)
-        {
-            guard let places = credential.rule.means.placeholderPlaces, mayReplace || places.isRequired,
-                let syntax = PlaceholderBody.syntax(type: type, places)
-            else { continue }
-            return KeptBody.Members(syntax: syntax, places: places, credential: credential.rule.name)
+        let types = request.fields.all(.contentType)
+        var listed: KeptBody.Members.Listed?
+        if mayReplace {
+            let candidates = snapshot.credentials.placeholders(
+                for: request.access, provesOrigin: terms.tls.provesOrigin)
+            listed =
+                candidates.lazy.compactMap { credential in
+                    guard let places = credential.rule.means.placeholderPlaces,
+                        let syntax = PlaceholderBody.syntax(types: types, places)
+                    else { return nil }
+                    return KeptBody.Members.Listed(syntax: syntax, places: places, credential: credential.rule.name)
+                }.first
         }
-        return nil
+        return KeptBody.Members(listed, snapshot.credentials.bodyRequirements(for: request.access, types: types))
     }
 
     /// Puts the secret in the place of a placeholder in a body that is whole. Throws if there is a placeholder that must not be there.
     func replacePlaceholder(in kept: KeptBody) throws(PlaceholderFault) -> CredentialHindrance? {
         guard let index = substitution?.index else { return nil }
-        guard let members = kept.members, substitution?.secrets == nil else {
+        let requirements = kept.members?.requirements ?? []
+        guard let members = kept.members?.listed, substitution?.secrets == nil else {
             var (scanner, offset) = (PlaceholderScanner(), 0)
             let bytes = kept.bytes
             if let position = scanner.next(in: bytes.span, from: &offset, index) {
                 throw .misplaced(index.placeholders[position], place: "the body")
             }
-            guard let members = kept.members else { return nil }
-            try PlaceholderBody.requirePlaceholder(
-                in: bytes, members.syntax, members.places, credential: members.credential)
+            for requirement in requirements { try requirement.check(bytes, beside: nil) }
             return nil
         }
         let found = try PlaceholderBody(
             kept.bytes, members.syntax, members.places, credential: members.credential, index, now: worker.moment)
+        for requirement in requirements { try requirement.check(kept.bytes, beside: found?.placeholder) }
         guard let found else { return nil }
         guard let version = snapshot.secrets.version(of: members.credential) else {
             return .refusal(.credentialUnavailable)

@@ -6,19 +6,38 @@ import Message
 ///
 /// It is kept until the origin has answered, so it can be sent again after a challenge.
 final class KeptBody {
-    /// Members of which one may be a placeholder.
+    /// What is looked for in a body.
     struct Members {
-        let syntax: MemberSyntax
-        let places: PlaceholderPlaces
-        let credential: String
+        /// Members of which one may be a placeholder.
+        struct Listed {
+            let syntax: MemberSyntax
+            let places: PlaceholderPlaces
+            let credential: String
+        }
+        let listed: Listed?
+        /// What it must not hold.
+        let requirements: [BodyRequirement]
+
+        /// Nil: nothing is looked for.
+        init?(_ listed: Listed?, _ requirements: [BodyRequirement]) {
+            guard listed != nil || !requirements.isEmpty else { return nil }
+            self.listed = listed
+            self.requirements = requirements
+        }
+
+        /// Whether nothing is found any more, whatever follows these bytes.
+        func areSettled(by bytes: [UInt8]) -> Bool {
+            listed == nil && requirements.allSatisfy { $0.isSettled(by: bytes) }
+        }
     }
 
     enum State {
         /// The client is sending it.
         case arriving
         case whole(trailers: Fields?)
-        /// It is longer than `Limits.keptBodyBytesMax`. What has come is sent, and the rest while it comes.
-        case tooLong
+        /// It is longer than `Limits.keptBodyBytesMax`, or its beginning has shown that there is nothing to look for. What has come is sent, and the
+        /// rest while it comes.
+        case released
     }
     let members: Members?
     /// What the request proves covers the body.
@@ -40,6 +59,7 @@ final class KeptBody {
     }
 
     var isArriving: Bool { if case .arriving = state { true } else { false } }
+    var isReleased: Bool { if case .released = state { true } else { false } }
     var isWhole: Bool { if case .whole = state { true } else { false } }
     /// What is sent.
     var content: [UInt8] { replacement ?? bytes }
@@ -49,5 +69,5 @@ final class KeptBody {
 
     func end(trailers: Fields?) { state = .whole(trailers: trailers) }
 
-    func exceed() { state = .tooLong }
+    func release() { state = .released }
 }

@@ -194,7 +194,7 @@ let package = Package(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup", "JSON"]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
-        tests("ProvisioningTests", ["Provisioning", "Settings", "EventLoop", "TLS"]),
+        tests("ProvisioningTests", ["Provisioning", "Server", "Storage", "Settings", "EventLoop", "TLS"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
         tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),

@@ -28,6 +28,18 @@ package final class DiskBackStore: BackStore {
         } catch { throw BackStoreRefusal(error) }
     }
 
+    /// Throws what `open` would throw, without changing or locking anything. That another process uses the store is not found.
+    ///
+    /// - Parameters:
+    ///   - path: the directory.
+    ///   - size: in bytes.
+    /// - Returns: whether there is a store.
+    package static func examine(_ path: String, size: UInt64) throws(BackStoreRefusal) -> Bool {
+        do throws(DiskRefusal) { return try Directory.examine(path, size: size) == .store } catch {
+            throw BackStoreRefusal(error)
+        }
+    }
+
     // MARK: life
 
     package var health: BackStoreHealth {

@@ -12,6 +12,8 @@ package enum SocketError: Error, Equatable, CustomStringConvertible {
     case addressInUse
     case pathTooLong
     case emptyPath
+    /// The path of a Unix socket is that of a file or a directory.
+    case noSocket
 
     package var description: String {
         switch self {
@@ -19,6 +21,7 @@ package enum SocketError: Error, Equatable, CustomStringConvertible {
         case .addressInUse: "the address is in use"
         case .pathTooLong: "the path of a Unix socket has at most \(SocketAddress.unixPathBytesMax) bytes"
         case .emptyPath: "the path of a Unix socket is empty or holds a NUL"
+        case .noSocket: "there is a file with this path that is no socket"
         }
     }
 }
@@ -82,6 +85,7 @@ package enum Sockets {
     ) throws(SocketError) -> Descriptor {
         let socket = try open(address)
         if address.family == .unix {
+            try checkPlace(address)
             try removeStalePath(address)
         } else {
             try set(socket.rawValue, SOL_SOCKET, SO_REUSEADDR, 1)
@@ -104,6 +108,24 @@ package enum Sockets {
             throw errno == EADDRINUSE ? .addressInUse : .failed(.listen, errno: errno)
         }
         return socket
+    }
+
+    /// Throws what `listen` would throw for an address that is none of this machine, and for a path where no socket can be made. Nothing is made, and
+    /// nothing listens.
+    ///
+    /// Not found: that another process listens there, and that this user may not listen on the port.
+    package static func checkPlace(_ address: SocketAddress) throws(SocketError) {
+        guard let path = address.unixPath.map({ String(decoding: $0, as: UTF8.self) }) else {
+            let socket = try open(address)
+            let status = unsafe address.with(port: 0).withSockaddr { address, length in
+                unsafe bind(socket.rawValue, address.assumingMemoryBound(to: sockaddr.self), length)
+            }
+            guard status == 0 else { throw .failed(.bind, errno: errno) }
+            return
+        }
+        var status = stat()
+        if unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK { throw .noSocket }
+        if let code = FileCreation.obstacle(path) { throw .failed(.bind, errno: code) }
     }
 
     /// Accepts one waiting client.

@@ -1,6 +1,7 @@
-import Glibc
-package import Settings
 import EventLoop
+import Glibc
+import Server
+package import Settings
 
 extension ConfigurationReading {
     /// Prepares everything that `serve` prepares before it listens, with the same readers, and adds all that is wrong. Nothing is kept, created or changed.
@@ -15,12 +16,16 @@ extension ConfigurationReading {
             try tryPACFiles(configuration, fetch, &preparation)
             _ = try readFleet(configuration, &preparation)
             try preparation.attempt { () throws(ProvisioningFault) in _ = try readAdminToken(configuration.admin) }
-            try preparation.attempt { () throws(ProvisioningFault) in try checkLog(configuration.log.access) }
-            for disk in configuration.cache.disks
-            where disk.zone != "default" || !configuration.cache.isDiskLeftOut {
-                try preparation.attempt { () throws(ProvisioningFault) in
-                    try checkDirectory(disk.path, key: "\(configuration.cache.key(ofDisk: disk.zone)).path")
-                }
+            try preparation.attempt { () throws(ProvisioningFault) in
+                try checkAdminAddress(configuration.admin, isFromFile: file != nil)
+            }
+            var started = configuration
+            // `serve` makes the directories above one that it has chosen itself, and does without it if it has to.
+            if started.cache.isDiskLeftOut || started.cache.writtenDiskPath == nil && hasNoParent(started.cache.disk) {
+                started.cache = started.cache.withoutDisk(ofZone: "default")
+            }
+            for error in StartCheck.faults(of: started) {
+                error.fault(configuration, isFromFile: file != nil).map { preparation.add($0) }
             }
         } catch { preparation.add(error) }
         warnings += preparation.remarks.map { problem($0) }
@@ -39,34 +44,17 @@ package func readAdminToken(_ settings: AdminSettings) throws(ProvisioningFault)
     return line
 }
 
-/// Throws if the access log cannot be opened. Creates nothing.
-private func checkLog(_ target: AccessLogTarget) throws(ProvisioningFault) {
-    guard case .file(let path) = target else { return }
-    if let code = fileExists(path) ? refusal(path, W_OK) : refusal(directory(of: path), W_OK | X_OK) {
-        throw logFault(path, code)
-    }
-}
-
 /// The access log cannot be opened.
-package func logFault(_ path: String, _ code: CInt) -> ProvisioningFault {
-    ProvisioningFault(
-        "log.access", "\(path) cannot be opened: \(systemErrorText(code))",
-        hint: code == ENOENT ? "make the directory \(directory(of: path))" : nil)
+func logFault(_ path: String, _ code: CInt) -> ProvisioningFault {
+    let hint: String? =
+        switch code {
+        case ENOENT: "make the directory \(FileCreation.directory(of: path))"
+        case EISDIR: "name a file in it, such as \(path)\(path.hasSuffix("/") ? "" : "/")access.log"
+        default: nil
+        }
+    return ProvisioningFault("log.access", "\(path) cannot be opened: \(systemErrorText(code))", hint: hint)
 }
 
-/// Throws if the directory of a disk tier can be neither used nor created. Larder creates the last directory of the path and none above it.
-private func checkDirectory(_ path: String, key: String) throws(ProvisioningFault) {
-    let code = fileExists(path) ? refusal(path, R_OK | W_OK | X_OK) : refusal(directory(of: path), W_OK | X_OK)
-    guard let code else { return }
-    throw ProvisioningFault(key, "\(path) cannot be used: \(systemErrorText(code))")
-}
-
-/// The error with which the system refuses this access. Nil if it grants it.
-private func refusal(_ path: String, _ mode: CInt) -> CInt? { unsafe access(path, mode) == 0 ? nil : errno }
-
-private func directory(of path: String) -> String {
-    var path = path[...]
-    while path.count > 1, path.last == "/" { path = path.dropLast() }
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
+private func hasNoParent(_ disk: ZoneDisk?) -> Bool {
+    disk.map { !fileExists(FileCreation.directory(of: $0.path)) } ?? false
 }

@@ -20,6 +20,7 @@ package func startProxy(_ reading: ConfigurationReading, _ pacFiles: PACFiles) t
     guard var configuration = reading.configuration else {
         preconditionFailure("a proxy starts with a configuration")
     }
+    try checkAdminAddress(configuration.admin, isFromFile: reading.file != nil)
     if configuration.cache.writtenDiskPath == nil, let disk = configuration.cache.disk,
         let slash = disk.path.lastIndex(of: "/")
     {

@@ -19,6 +19,9 @@ package struct FleetSettings: Sendable, Equatable {
 
     package init() {}
 
+    /// Whether this Larder takes part and the nodes ask each other, so that it listens for them.
+    package var asksPeers: Bool { redis != nil && secretFile != nil && peers != nil && peer.tls != nil }
+
     /// In bytes, as long as what it keys.
     package static let secretBytesMin = 32
     package static let nodesMax = 256

@@ -35,9 +35,12 @@ private let manualHead = """
     `conf/examples/` has a file for each common use. `larder check` reports everything that is wrong with a file, each problem with its
     line, what was expected, and the key you may have meant. `larder check -v` shows the value of every setting.
 
-    It also reads what the file names, as `serve` does: certificates, keys, passwords, lists, PAC files, the directories of the disk and of the log. What is
-    missing or wrong is an error, and `serve` would not start. `larder check --elsewhere` is for a file that is meant for another machine: it looks at none of that.
-    A secret from a descriptor is not looked at either, because only `serve` gets it.
+    It also reads what the file names, as `serve` does: certificates, keys, passwords, lists, PAC files. And it asks the machine what `serve` asks before it
+    starts, with nothing made or changed: whether the access log can be opened, whether the directory of a disk is a store or can become one, whether the addresses of
+    `listen`, `admin` and `fleet.node.peer` are those of this machine, and whether sockets can be made at their paths. What is missing or wrong is an error, and
+    `serve` would not start. So run it on the machine of `serve` and as its user. `larder check --elsewhere` is for a file that is meant for another machine or user: it looks at none of that.
+    `serve` alone finds what the moment decides: a port or a store that another process has, which may be the Larder that runs; a port that its user may not use; and what
+    its service manager hands over, such as sockets and secrets from descriptors.
 
     `SIGHUP` makes Larder read the file again. If the file has errors, nothing changes. Settings marked *live* apply to
     requests that start after that. Larder reports changes to settings marked *restart* and applies them at its next start.

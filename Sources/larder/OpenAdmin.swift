@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Message
 import Provisioning
+import Server
 import Settings
 
 /// Why the admin server cannot start: the setting, what is wrong, and what to do about it.
@@ -24,15 +25,13 @@ func openAdmin(
 ) throws(AdminStartFailure) -> AdminServer {
     let server = AdminServer(proxy: proxy, loop: loop, token: try token(settings))
     if case .tcp(let address, let port) = settings.address {
-        let place = socketAddress(address, port)
+        let place = SocketAddress(address, port: port)
         do throws(SocketError) {
             try server.listen(place)
         } catch {
             server.close()
-            let hint = listeningHint(
-                error, address: "\(place)", key: "admin.address", alternative: "off", isFromFile: isFromFile)
-            throw AdminStartFailure(
-                key: "admin.address", message: "cannot listen on \(place): \(error)", hint: hint)
+            let fault = adminFault(error, address: place, isFromFile: isFromFile)
+            throw AdminStartFailure(key: fault.key, message: fault.message, hint: fault.hint)
         }
     }
     openSocket(server, adminSocketPaths(settings, environment: environmentVariable), console)
@@ -65,7 +64,7 @@ func openSocket(_ server: AdminServer, _ paths: [String], _ console: Console) {
 private func mayFallBack(_ error: SocketError) -> Bool {
     switch error {
     case .failed(_, let code): [EACCES, EPERM, EROFS, ENOENT, ENOTDIR].contains(code)
-    case .addressInUse, .pathTooLong, .emptyPath: false
+    case .addressInUse, .pathTooLong, .emptyPath, .noSocket: false
     }
 }
 
@@ -73,9 +72,4 @@ private func token(_ settings: AdminSettings) throws(AdminStartFailure) -> [UInt
     do throws(ProvisioningFault) { return try readAdminToken(settings) } catch {
         throw AdminStartFailure(key: error.key, message: error.message, hint: error.hint)
     }
-}
-
-func socketAddress(_ address: IPAddress, _ port: UInt16) -> SocketAddress {
-    if let v4 = address.v4 { return SocketAddress(v4: v4, port: port) }
-    return SocketAddress(v6: address.v6.high, low: address.v6.low, port: port)
 }

@@ -64,17 +64,9 @@ func runServe(
     } catch let fault as ProvisioningFault {
         console.error("larder: \(reading.problem(fault))")
         return ExitStatus.failed
-    } catch Proxy.StartError.disk(let refusal) {
-        console.error("larder: the disk tier cannot be opened: \(refusal)")
-        return ExitStatus.failed
-    } catch Proxy.StartError.log(let path, let code) {
-        console.error("larder: \(reading.problem(logFault(path, code)))")
-        return ExitStatus.failed
-    } catch Proxy.StartError.listen(let index, let address, let reason) {
-        let key =
-            index.map { configuration.listen.count == 1 ? "listen" : "listen[\($0 + 1)]" } ?? "fleet.node.peer.address"
-        let hint = listeningHint(reason, address: address, key: "listen", isFromFile: reading.file != nil)
-        console.error("larder: \(reading.problem(key, "cannot listen on \(address): \(reason)", hint: hint))")
+    } catch let error as Proxy.StartError {
+        let fault = error.fault(configuration, isFromFile: reading.file != nil)
+        console.error("larder: \(fault.map { "\(reading.problem($0))" } ?? "\(error)")")
         return ExitStatus.failed
     } catch {
         console.error("larder: \(error)")
@@ -93,26 +85,6 @@ private func learningDirectories(_ configuration: Configuration) -> [String] {
 private func readyLine(_ proxy: Proxy) -> String {
     let places = proxy.addresses.map { "\($0)" }.joined(separator: ", ")
     return "larder \(larderVersion) serves on \(places)"
-}
-
-/// What to do about an address on which Larder cannot listen. Returns nil if the error is sufficient.
-///
-/// - Parameters:
-///   - alternative: what the setting accepts besides an address.
-///   - isFromFile: a configuration file was read, and the problem names it.
-func listeningHint(
-    _ error: SocketError, address: String, key: String, alternative: String? = nil, isFromFile: Bool
-) -> String? {
-    let place = isFromFile ? key : "\(key) in larder.yaml"
-    let other = alternative.map { ", or to \($0)" } ?? ""
-    let kind = address.hasPrefix("/") || address.hasPrefix("unix:") ? "path" : "port"
-    switch error {
-    case .addressInUse: return "another Larder may be running: set \(place) to another \(kind)\(other)"
-    case .failed(_, EADDRNOTAVAIL): return "no interface of this machine has this address: change \(place)"
-    case .failed(_, EACCES) where kind == "port":
-        return "this user may not listen on this port: set \(place) to one of 1024 or more\(other)"
-    case .failed, .pathTooLong, .emptyPath: return nil
-    }
 }
 
 extension Configuration {

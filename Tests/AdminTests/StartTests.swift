@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Provisioning
 import Settings
 import Testing
 

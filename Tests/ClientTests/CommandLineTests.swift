@@ -204,6 +204,20 @@ struct CommandLineTests {
         }
     }
 
+    @Test func `check and serve refuse what the machine does not allow in the same words`() async throws {
+        try await Workplace.with { place in
+            let file = try place.write(
+                "wrong.yaml", "log: { access: \(place.directory) }\ncache: { disk: { size: 0 } }\n".utf8)
+            let checked = try await place.run(Larder.executable, ["check", "--config", file])
+            let problem =
+                "\(file):1: log.access: \(place.directory) cannot be opened: Is a directory; name a file in it"
+            #expect(checked.status == 2 && checked.err.hasPrefix(problem), "\(checked)")
+            let served = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
+            #expect(served.status == 1 && served.err.contains("larder: \(problem)"), "\(served)")
+            #expect(try await place.run(Larder.executable, ["check", "--elsewhere", "--config", file]).status == 0)
+        }
+    }
+
     @Test func `check finds a right file fine`() async throws {
         try await Workplace.with { place in
             let file = try place.write("right.yaml", "listen: [ { address: 127.0.0.1:3128 } ]\n".utf8)

@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Synchronization
 
@@ -77,16 +78,45 @@ package final class Directory: Sendable {
     /// The name of the marker until its content is on the medium.
     static let newMarkerName = "larder-store.new"
 
+    /// What `open` finds.
+    package enum Finding: Sendable, Equatable {
+        /// Nothing. The directory can be made.
+        case nothing
+        /// A directory that can become a store.
+        case empty
+        case store
+    }
+
     /// - Parameter size: the most bytes that the store may take.
     package static func open(_ path: String, size: UInt64) throws(DiskRefusal) -> Directory {
+        var finding = try examine(path, size: size)
+        if finding == .nothing {
+            try makeDirectory(path)
+            finding = try examine(path, size: size)
+        }
+        return finding == .store ? try recognise(path) : try mark(path)
+    }
+
+    /// Throws what `open` would throw, without changing or locking anything. That another process uses the store is not found.
+    ///
+    /// - Parameter size: the most bytes that the store may take.
+    package static func examine(_ path: String, size: UInt64) throws(DiskRefusal) -> Finding {
         guard size >= sizeMin else { throw .tooSmall(path: path, sizeMin: sizeMin) }
-        try makeDirectory(path)
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else {
+            guard errno == ENOENT else { throw refusal(path, errno) }
+            if let code = FileCreation.obstacle(path) { throw refusal(path, code) }
+            return .nothing
+        }
         try checkMode(path)
         let names = try entries(path)
-        if names.contains(markerName) { return try recognise(path) }
+        if names.contains(markerName) {
+            _ = try storeID(in: try readMarker(path), path)
+            return .store
+        }
         // A mount point contains lost+found. A start that was killed leaves a marker without its final name.
         guard names.allSatisfy({ $0 == "lost+found" || $0 == newMarkerName }) else { throw .foreign(path: path) }
-        return try mark(path)
+        return .empty
     }
 
     /// The names in a directory, without `.` and `..`, in no order.
@@ -145,13 +175,27 @@ package final class Directory: Sendable {
     private static func recognise(_ path: String) throws(DiskRefusal) -> Directory {
         let marker = path + "/" + markerName
         let file = try LockedFile.open(marker, flags: O_RDWR, in: path)
-        let lines = try file.read(in: path).split(separator: "\n", omittingEmptySubsequences: false)
+        let id = try storeID(in: file.read(in: path), path)
+        return Directory(path: path, storeID: id, isNew: false, lock: file)
+    }
+
+    /// The text of the marker, read without the lock. It is complete: it got its name when it was written.
+    private static func readMarker(_ path: String) throws(DiskRefusal) -> String {
+        let fd = unsafe Glibc.open("\(path)/\(markerName)", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard fd >= 0 else { throw refusal(path, errno) }
+        defer { _ = Glibc.close(fd) }
+        return try LockedFile.read(fd, in: path)
+    }
+
+    /// - Parameter text: that of the marker.
+    private static func storeID(in text: String, _ path: String) throws(DiskRefusal) -> StoreID {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard let first = lines.first, first.hasPrefix(versionPrefix),
             let version = UInt32(first.dropFirst(versionPrefix.count))
         else { throw .foreign(path: path) }
         guard version == formatVersion else { throw .unknownVersion(path: path, version: version) }
         guard lines.count >= 2, let id = StoreID(String(lines[1])) else { throw .foreign(path: path) }
-        return Directory(path: path, storeID: id, isNew: false, lock: file)
+        return id
     }
 
     /// Creates the marker, completely or not at all: it is written and synchronized under another name, then renamed. The lock
@@ -226,7 +270,9 @@ private final class LockedFile: Sendable {
         return opened
     }
 
-    func read(in path: String) throws(DiskRefusal) -> String {
+    func read(in path: String) throws(DiskRefusal) -> String { try Self.read(fd, in: path) }
+
+    static func read(_ fd: CInt, in path: String) throws(DiskRefusal) -> String {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = unsafe pread(fd, &bytes, bytes.count, 0)
         guard count >= 0 else { throw .failed(path: path, errno: errno) }

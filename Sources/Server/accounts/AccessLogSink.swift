@@ -37,6 +37,42 @@ package final class AccessLogSink: Sendable {
         thread.withLock { $0 = handle }
     }
 
+    /// Throws what `start` would throw, without making the file.
+    package static func check(_ target: AccessLogTarget) throws(Failure) {
+        guard case .file(let path) = target, let code = obstacle(path, links: 0) else { return }
+        throw .cannotOpen(path: path, errno: code)
+    }
+
+    /// The error with which a file cannot be opened for writing, or made.
+    private static func obstacle(_ path: String, links: Int) -> CInt? {
+        var status = stat()
+        if unsafe stat(path, &status) == 0 {
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR: return EISDIR
+            case S_IFSOCK: return ENXIO
+            default: return unsafe access(path, W_OK) == 0 ? nil : errno
+            }
+        }
+        guard errno == ENOENT else { return errno }
+        guard !path.hasSuffix("/") else { return EISDIR }
+        // The file to which a link leads is made in its own directory.
+        guard links < 40 else { return ELOOP }
+        if let target = linkTarget(path) {
+            let isWhole = target.hasPrefix("/")
+            return obstacle(isWhole ? target : "\(FileCreation.directory(of: path))/\(target)", links: links + 1)
+        }
+        return FileCreation.obstacle(path)
+    }
+
+    /// Nil if the path is no symbolic link.
+    private static func linkTarget(_ path: String) -> String? {
+        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe target.withUnsafeMutableBytes { bytes in
+            unsafe readlink(path, bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        return count > 0 ? String(decoding: target.prefix(count), as: UTF8.self) : nil
+    }
+
     private func open() throws(Failure) -> CInt {
         guard case .file(let path) = target else { return STDOUT_FILENO }
         let fd = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)

@@ -50,6 +50,8 @@ package final class Proxy: Sendable {
         case unguarded(index: Int?, address: String)
         case worker(String)
         case log(path: String, errno: CInt)
+        /// The access log would lie in the directory of a disk that is no store yet, and that would not become one then.
+        case logInDisk(path: String, zone: String)
         case disk(BackStoreRefusal)
 
         package var description: String {
@@ -62,6 +64,7 @@ package final class Proxy: Sendable {
             case .worker(let reason): "cannot start a worker: \(reason)"
             case .disk(let refusal): "the disk tier: \(refusal)"
             case .log(let path, let code): "cannot open the access log \(path): \(systemErrorText(code))"
+            case .logInDisk(let path, let zone): "\(path) lies in the directory of the disk of zone \(zone)"
             }
         }
     }
@@ -84,7 +87,8 @@ package final class Proxy: Sendable {
     /// - Parameter fleet: nil if this Larder is alone. It takes part from `joinFleet` on.
     package static func start(_ snapshot: Snapshot, fleet: FleetTerms? = nil) throws -> Proxy {
         let configuration = snapshot.configuration
-        // Check this first: if another program has the address, nothing has to be undone.
+        if let fault = StartCheck.faults(of: configuration).first { throw fault }
+        // Check this before the rest: if another program has the address, nothing has to be undone.
         for place in try ListeningPlace.all(snapshot, fleet?.peers) { try place.checkFree() }
         let log = AccessLogSink(configuration.log.access)
         do {

@@ -173,6 +173,11 @@ package final class Zones: Sendable {
         return Tiers(memory: memory, backStore: backStore, format: StoredResponse.format)
     }
 
+    /// Whether the directory of a disk is a store. Throws what opening it would throw, as far as that can be found without changing or locking it.
+    static func hasStore(_ disk: ZoneDisk) throws(BackStoreRefusal) -> Bool {
+        try DiskBackStore.examine(disk.path, size: disk.size)
+    }
+
     /// Opens the back store of a zone. The last line chooses the storage engine.
     private static func open(
         _ settings: ZoneDisk, _ hasher: Shared.Hasher

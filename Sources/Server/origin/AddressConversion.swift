@@ -1,5 +1,5 @@
-import EventLoop
-import Message
+package import EventLoop
+package import Message
 
 // Conversions between the addresses of the edge (`SocketAddress`) and those of the core (`IPAddress`).
 
@@ -16,7 +16,7 @@ extension IPAddress {
 }
 
 extension SocketAddress {
-    init(_ address: IPAddress, port: UInt16) {
+    package init(_ address: IPAddress, port: UInt16) {
         if let v4 = address.v4 {
             self.init(v4: v4, port: port)
         } else {

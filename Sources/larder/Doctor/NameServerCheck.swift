@@ -2,6 +2,7 @@ import EventLoop
 import Glibc
 import Message
 import Provisioning
+import Server
 import Settings
 
 /// Asks each name server for the servers of the root (RFC 1035 §4.1), which every one can answer, and waits 2 seconds at most.
@@ -27,12 +28,7 @@ func nameServerChecks(_ servers: [ListenAddress]) -> [ServerCheck] {
 
 private func address(_ server: ListenAddress) -> SocketAddress? {
     guard case .tcp(let address, let port) = server else { return nil }
-    return socketAddress(address, port: port)
-}
-
-private func socketAddress(_ address: IPAddress, port: UInt16) -> SocketAddress {
-    if let v4 = address.v4 { return SocketAddress(v4: v4, port: port) }
-    return SocketAddress(v6: address.v6.high, low: address.v6.low, port: port)
+    return SocketAddress(address, port: port)
 }
 
 private func systemServers() -> [SocketAddress] {
@@ -41,7 +37,7 @@ private func systemServers() -> [SocketAddress] {
         return lines.compactMap { line in
             let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
             guard words.count >= 2, words[0] == "nameserver" else { return nil }
-            return IPAddress(strict: Array(words[1].utf8)).map { socketAddress($0, port: 53) }
+            return IPAddress(strict: Array(words[1].utf8)).map { SocketAddress($0, port: 53) }
         }
     } catch { return [] }
 }

@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Message
+import Server
 import Settings
 
 /// Why the address of the proxy is not known.
@@ -56,7 +57,7 @@ private func reachable(_ listener: ListenAddress) throws(ProxyAddressFailure) ->
     case .tcp(let address, let port):
         if address == IPAddress(v4: 0) { return SocketAddress(v4: 0x7F00_0001, port: port) }
         let isAny = !address.isV4 && address.v6.high == 0 && address.v6.low == 0
-        return isAny ? SocketAddress(v6: 0, low: 1, port: port) : socketAddress(address, port)
+        return isAny ? SocketAddress(v6: 0, low: 1, port: port) : SocketAddress(address, port: port)
     }
 }
 

@@ -57,9 +57,11 @@ package enum ForwardedHead {
         return kept.lines.isEmpty ? nil : kept
     }
 
-    /// Whether a client proves with the field who it is. `Signature` (RFC 9421 §4.2) covers the message, and may stand in trailers.
+    /// Whether a client proves with the field who it is. `Signature` (RFC 9421 §4.2) and `X-Body-Signature` cover the message, and may stand in
+    /// trailers.
     private static func isCredential(_ name: ArraySlice<UInt8>) -> Bool {
-        SecretName.kind(name) == .credential && !name.elementsEqual("signature".utf8, by: { $0 | 0x20 == $1 })
+        SecretName.kind(name) == .credential
+            && !name.suffix(9).elementsEqual("signature".utf8, by: { $0 | 0x20 == $1 })
     }
 
     /// Whether the name is `Content-Digest` (RFC 9530), which is meant for trailers.

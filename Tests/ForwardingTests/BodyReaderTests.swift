@@ -116,6 +116,7 @@ struct TrailerTests {
         ("content-foo: 1", false), ("Authorization: x", false), ("Set-Cookie: a=b", false), ("Proxy-X: 1", false),
         ("ETag: \"a\"", false), ("Cache-Control: max-age=9", false), ("X-Api-Key: x", false),
         ("Private-Token: x", false), ("Signature: x=:YQ==:", true),
+        ("X-Body-Signature: x", true), ("X-Session-Token: x", false),
     ]
     @Test(arguments: rows) func `trailers that could change how the message is understood are dropped`(
         _ row: (line: String, isForwarded: Bool)

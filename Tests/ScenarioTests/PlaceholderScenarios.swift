@@ -398,6 +398,27 @@ struct PlaceholderScenarios {
         }
     }
 
+    @Test func `the members of each credential for a request are examined, not of the first alone`() throws {
+        try scenario { s in
+            let credentials = ["forge", "other"].map { name in
+                var places = PlaceholderPlaces()
+                places.isRequired = true
+                places.json = [[name]]
+                return s.credential(name, .placeholder(places), secrets: [.token: .text(Secret(secret))])
+            }
+            try s.adopt(credentials: credentials[0], credentials[1])
+            let text = try s.issue()
+            let json = "Content-Type: application/json"
+            let client = try s.client()
+            for body in ["{\"other\": 1}", "{\"forge\": \"\(text)\", \"other\": \"own\"}"] {
+                expectMisplaced(try client.request("POST", "/x", json, body: body))
+            }
+            s.origin.expects("POST /a", "!Proxy-Authorization").replies(200, body: "in")
+            let own = "Proxy-Authorization: Basic \(String(decoding: encodeBase64(Array("a:b".utf8)), as: UTF8.self))"
+            #expect(try client.request("POST", "/a", json, own, body: "{\"forge\": \"\(text)\"}").text == "in")
+        }
+    }
+
     @Test(arguments: [true, false])
     func `rules that look at credentials are asked again when the body shows one`(namesAddress: Bool) throws {
         try scenario { s in

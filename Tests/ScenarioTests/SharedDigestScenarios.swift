@@ -120,6 +120,7 @@ struct SharedDigestScenarios {
             let digits = Self.first.suffix(64)
             #expect(
                 s.proxy.snapshot.keys(toGet: uri) == [
+                    uri.normalised,
                     Array("http://mirror.example.org\(Self.second)".utf8),
                     Array("http://mirror.example.org/sha256:\(digits)#digest".utf8),
                 ])

@@ -18,14 +18,6 @@ func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationRe
                 "cache.policy_clients", "every client can make the cache ignore the origin, for all other clients",
                 hint: "name the clients that you trust"))
     }
-    for overlap in configuration.recipeOverlaps {
-        let (one, other) = overlap.recipes
-        warnings.append(
-            reader.error(
-                "recipes[\(overlap.position)]",
-                "the recipes \(one) and \(other) both have rules for paths of \(overlap.host), such as \(overlap.path); the more special rule decides",
-                hint: "larder recipe test URL shows which rule decides about a URL"))
-    }
     return warnings
 }
 

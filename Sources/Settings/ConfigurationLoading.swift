@@ -27,7 +27,7 @@ package struct LoadedConfiguration: Sendable {
         errors = (reader.errors + found + unresolved + profiles.errors).sorted { $0.line < $1.line }
         draft = complete
         configuration = errors.isEmpty ? complete : nil
-        self.warnings = (warnings + profiles.warnings).sorted { $0.line < $1.line }
+        self.warnings = (warnings + recipeWarnings(complete, reader) + profiles.warnings).sorted { $0.line < $1.line }
     }
 
     /// A problem with a setting that was found later. It has the line of the key, or of the nearest section around it.

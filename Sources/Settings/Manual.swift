@@ -85,7 +85,7 @@ private let manualTail = """
     | `address` | an address or a network such as `10.0.0.0/8`. It is compared with the address that Larder connects to, after the host name was resolved |
     | `port` | `443`, or a range such as `8000-8999` |
     | `method` | `GET`, `HEAD`, `CONNECT` …, in upper case |
-    | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Braces stand for part of a segment: `{hex}` and `{digits}` for one or more of them, `{hex:64}` for exactly 64, `{jar\\|pom}` for one of these texts, and any other name, such as `{version}`, for one or more characters. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
+    | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Braces stand for part of a segment: `{hex}` and `{digits}` for one or more of them, `{hex:64}` for exactly 64, `{jar\\|pom}` for one of these texts, and any other name, such as `{version}`, for one or more characters. `{=version}` is what `{version}` has matched before, if that is a whole segment and no `*` follows it: `*/{name}/{version}/{=name}-{=version}.jar`. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
     | `scheme` | `http` or `https`. A tunnel has none, so a rule with this condition never holds for it: use `method: CONNECT` |
     | `sni` | hosts as in `host`, compared with the server name that a client sends first in a tunnel (TLS), and then for the requests in it if the tunnel is opened. Before it is known, the rule holds for nothing; without TLS or a name, it never does ([access.md](access.md#5-what-a-tunnel-hides)) |
     | `user` | names of users, as in the users' file |

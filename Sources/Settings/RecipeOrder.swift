@@ -26,6 +26,20 @@ private func specificity(of rule: CacheRule) -> Int {
     return rule.conditions.paths.map(\.settledBytes).min() ?? 0
 }
 
+/// Warns of recipes that share paths of a host.
+///
+/// - Parameter configuration: its recipes have been found.
+func recipeWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    configuration.recipeOverlaps.map { overlap in
+        let (one, other) = overlap.recipes
+        return reader.error(
+            "recipes[\(overlap.position)]",
+            """
+            the recipes \(one) and \(other) both have rules for paths of \(overlap.host), such as \(overlap.path); the more special rule decides
+            """, hint: "larder recipe test URL shows which rule decides about a URL")
+    }
+}
+
 extension Configuration {
     /// For each pair of recipes that share a host and have different rules for some path: an example of such a path.
     package var recipeOverlaps: [RecipeOverlap] {

@@ -260,3 +260,42 @@ struct SharedHostTests {
         #expect(try warnings("recipes: [ { use: maven, hosts: a.example }, { use: rpm, hosts: a.example } ]").isEmpty)
     }
 }
+
+@Suite("Recipes: pages in place of packages")
+struct PageTests {
+    static let packages: [(recipe: String, path: String)] = [
+        ("maven", "/maven2/org/a/b/1.0/b-1.0.jar"), ("cargo", "/crates/serde/serde-1.0.0.crate"),
+        ("rubygems", "/gems/rake-13.0.0.gem"), ("python", "/packages/ab/cd/\(hex60)/six-1.16.0-py2.py3-none-any.whl"),
+        ("python", "/whl/cpu/torch-2.0-cp311-linux_x86_64.whl"), ("nuget", "/v3/a/1.0.0/a.1.0.0.nupkg"),
+        ("conda", "/conda-forge/linux-64/six-1.0-py_0.conda"), ("go", "/example.org/m/@v/v1.2.3.zip"),
+        ("alpine", "/alpine/v3.20/main/x86_64/busybox-1.36.1-r29.apk"), ("npm", "/left-pad/-/left-pad-1.3.0.tgz"),
+        ("debian", "/debian/pool/main/a/a_1_all.deb"), ("rpm", "/fedora/a.rpm"),
+    ]
+    @Test(arguments: packages) func `a page in place of a package is not stored`(
+        _ row: (recipe: String, path: String)
+    ) throws {
+        let rules = try rules("recipes: [ { use: \(row.recipe), hosts: packages.example.org } ]")
+        let handling = try handling(of: row.path, rules)
+        func decision(_ type: String) -> Storability {
+            var fields = Fields()
+            fields.append(.contentType, Array(type.utf8))
+            fields.append(.cacheControl, Array("max-age=60".utf8))
+            let request = CacheRequest(method: .get, fields: Fields())
+            return storability(
+                of: request, status: 200, fields: fields, policy: CachePolicy(), handling: handling,
+                now: WallTime(secondsSinceEpoch: 1_000_000))
+        }
+        #expect(decision("text/html; charset=utf-8") == .doNotStore(.page))
+        #expect(decision("Application/XHTML+xml") == .doNotStore(.page))
+        #expect(decision("application/octet-stream") == .store)
+    }
+
+    static let others: [(recipe: String, path: String)] = [
+        ("python", "/simple/six/"), ("npm", "/left-pad"), ("huggingface", "/a/resolve/\(hex40)/index.html"),
+        ("github", "/a/b/\(hex40)/docs/page.html"),
+    ]
+    @Test(arguments: others) func `a page where one may be is stored`(_ row: (recipe: String, path: String)) throws {
+        let rules = try rules("recipes: [ { use: \(row.recipe), hosts: packages.example.org } ]")
+        #expect(try !handling(of: row.path, rules).isForFile)
+    }
+}

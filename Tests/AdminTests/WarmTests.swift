@@ -24,6 +24,15 @@ struct WarmPlanTests {
         #expect(list.map { $0.target == nil } == [false, false, true, false])
     }
 
+    @Test func `a list may begin with a byte order mark, and its URLs may have letters beyond ASCII`() {
+        let list = warmList(
+            [0xEF, 0xBB, 0xBF] + Array("http://a/b\nhttp://a/caf\u{E9}?x=\u{FC}\nhttp://caf\u{E9}/\n".utf8))
+        #expect(
+            list.map { $0.target.map { String(decoding: $0.normalised, as: UTF8.self) } } == [
+                "http://a/b", "http://a/caf%C3%A9?x=%C3%BC", nil,
+            ])
+    }
+
     static let fields: [(words: [String], fields: [String])] = [
         ([], ["User-Agent: larder-warm/\(larderVersion)", "Accept: */*", "Accept-Encoding: gzip"]),
         (

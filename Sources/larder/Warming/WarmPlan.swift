@@ -38,7 +38,10 @@ struct WarmTarget: Sendable {
 
     init(_ text: String, kind: PageReference.Kind = .other) {
         self.text = text
-        target = TargetURI(text.utf8)
+        // What a user types beyond ASCII in a path or a query, as clients send it.
+        let bytes = Array(text.utf8)
+        let path = startOfPath(in: bytes)
+        target = TargetURI(bytes[..<path] + (encodingBeyondASCII(bytes[path...]) ?? Array(bytes[path...])))
         self.kind = kind
     }
 
@@ -75,9 +78,10 @@ private func listedTargets(_ file: String) throws(UsageError) -> [WarmTarget] {
     }
 }
 
-/// Parses a list with one URL per line. Empty lines, and lines that begin with "#", are ignored.
+/// Parses a list with one URL per line. Empty lines, lines that begin with "#", and a byte order mark at the beginning are ignored.
 func warmList(_ text: [UInt8]) -> [WarmTarget] {
-    text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
+    let text = text.starts(with: [0xEF, 0xBB, 0xBF]) ? text.dropFirst(3) : text[...]
+    return text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
         let line = trimOWS(line)
         return line.isEmpty || line.first == UInt8(ascii: "#") ? nil : WarmTarget(String(decoding: line, as: UTF8.self))
     }

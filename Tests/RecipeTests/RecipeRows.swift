@@ -46,8 +46,8 @@ enum RecipeRows {
             [
                 ("/crates/serde/serde-1.0.0.crate", .immutable), ("/crates/a-b/a-b-1.0.0+x.crate", .immutable),
                 ("/api/v1/crates/serde/1.0.0/download", .immutable), ("/serde/1.0.0/download", .immutable),
-                ("/config.json", .atMost(600)), ("/index/config.json", .atMost(600)), ("/1/a", .atMost(600)),
-                ("/2/ab", .atMost(600)), ("/3/a/abc", .atMost(600)), ("/se/rd/serde", .atMost(600)),
+                ("/config.json", .atMost(60)), ("/index/config.json", .atMost(60)), ("/1/a", .atMost(60)),
+                ("/2/ab", .atMost(60)), ("/3/a/abc", .atMost(60)), ("/se/rd/serde", .atMost(60)),
                 ("/api/v1/crates/serde", .revalidated), ("/api/v1/me", .neverStored),
                 ("/api/v1/crates/serde/owners", .neverStored), ("/ser/rd/serde", .revalidated), ("/", .revalidated),
             ])

@@ -83,6 +83,10 @@ package struct CacheHandling: Sendable, Equatable {
     package var admission: AdmissionUse = .all
     /// Successes never change: they stay fresh as long as they are stored, and a client's `max-age` does not make Larder ask again.
     package var isImmutable = false
+    /// A recipe says how long the response is kept, and the path names an archive or a package: a page in its place is some error of the origin.
+    package var isForFile = false
+    /// The address has a digest that proves the content.
+    package var hasDigestInAddress = false
     /// A client's `Larder-Policy` gave the lifetime. It is stored with the response as if the origin had given it.
     package var hasLifetimeOfClient = false
     /// If false, responses are stored and reused in spite of `no-store`, `private`, `no-cache` and `must-revalidate`. `Vary: *` still

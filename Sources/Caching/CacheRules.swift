@@ -79,6 +79,9 @@ package struct CacheRules: Sendable, Equatable {
             guard let index else { return applying(clientPolicy, to: defaultHandling) }
             var handling = handling(by: index, zone: zoneOfRule[index])
             handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+            handling.isForFile =
+                rules[index].recipe != nil && (handling.isImmutable || handling.ttl != nil)
+                && (request.path.map(namesPackage) ?? false)
             return applying(clientPolicy, to: handling)
         case .disputed(let indices):
             return applying(clientPolicy, to: strictestHandling(byOneOf: indices, zone: nil))
@@ -124,6 +127,7 @@ package struct CacheRules: Sendable, Equatable {
         case .disputed(let indices): result = strictestHandling(byOneOf: indices, zone: requested.zone)
         }
         result.keyRule = requested.keyRule
+        result.isForFile = requested.isForFile
         if requested.folding != .none {
             result.fold(
                 isProven: requested.folding == .proven, standsForImmutable: requested.isImmutable,
@@ -202,6 +206,8 @@ package struct CacheRules: Sendable, Equatable {
         guard let index else { return handling }
         rules[index].changes.apply(to: &handling)
         handling.rule = rules[index].number
+        handling.hasDigestInAddress =
+            (rules[index].changes.digest ?? zoneChanges[zone].digest)?.source == .path
         handling.protectAccess()
         return handling
     }

@@ -175,9 +175,7 @@ package struct CachedResponse: Sendable, Equatable {
 
     private func terms(with lifetime: FreshnessLifetime, _ handling: CacheHandling) -> ReuseTerms {
         terms.judged(
-            lifetime, until: lasting.endOfSignature, noCache: directives.noCache || handling.asksForAccess,
-            allowsAuthorization: allowsAuthorization(directives, handling),
-            immutable: directives.immutable || handling.isImmutable(status),
+            lifetime, until: lasting.endOfSignature, directives, status: status, handling: handling,
             isWithheld: !handling.permissions.isSuperset(of: needed))
     }
 

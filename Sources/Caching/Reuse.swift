@@ -83,7 +83,7 @@ package func reuse(of terms: ReuseTerms, for request: CacheRequest, use: CacheUs
     if request.isPlain, !terms.needsValidation, ttl > .zero, use.isDisjoint(with: .againstFresh) {
         return .serve(age: age, ttl: ttl)
     }
-    let decision = considered(terms, request, use, age: age, ttl: terms.left(age: age))
+    let decision = considered(terms, request, use, age: age, ttl: terms.left(age: age), now: now)
     guard request.directives.onlyIfCached || use.contains(.cacheOnly) else { return decision }
     switch decision {
     case .serve, .serveStale: return decision
@@ -143,17 +143,17 @@ extension CacheUse {
 }
 
 private func considered(
-    _ terms: ReuseTerms, _ request: CacheRequest, _ use: CacheUse, age: Seconds, ttl: Seconds
+    _ terms: ReuseTerms, _ request: CacheRequest, _ use: CacheUse, age: Seconds, ttl: Seconds, now: WallTime
 ) -> Reuse {
     if let reason = ineligibility(terms, for: request) { return .fetch(reason) }
     if use.contains(.noRead) { return .fetch(.policy) }
     if terms.isDoubted, !use.contains(.cacheOnly) { return .validate(.doubted) }
     if use.takes(terms, ttl: ttl) { return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl) }
-    if request.directives.noCache { return .validate(.requestNoCache) }
+    if request.directives.noCache, !terms.satisfiesInsistence(now) { return .validate(.requestNoCache) }
     if terms.noCache { return .validate(.responseNoCache) }
     if terms.isOutdated { return .validate(.outdated) }
     if use.contains(.revalidateAlways) { return .validate(.policy) }
-    let wanted = wantedLifetime(terms, request)
+    let wanted = wantedLifetime(terms, request, now)
     let isYoung = wanted.map { age <= $0 } ?? true
     if ttl > .zero, isYoung {
         guard let minFresh = request.directives.minFresh, ttl < minFresh else { return .serve(age: age, ttl: ttl) }
@@ -182,10 +182,13 @@ private func considerStale(
 /// The age up to which the client accepts the response (`max-age`, §5.2.1.1). Returns nil if it accepts any.
 ///
 /// Clients say `max-age=0` for "reload". Not even a response of this second is acceptable then, so the result is −1. A response that is
-/// fresh and `immutable` needs no such validation (RFC 8246 §2.1): only `no-cache` demands it.
-private func wantedLifetime(_ terms: ReuseTerms, _ request: CacheRequest) -> Seconds? {
-    guard !terms.immutable, let maxAge = request.directives.maxAge else { return nil }
-    return maxAge > .zero ? maxAge : Seconds(-1)
+/// fresh and `immutable` needs no such validation (RFC 8246 §2.1): only `no-cache` demands it. If a rule alone says so, a reload is validated too,
+/// unless the address proves the content.
+private func wantedLifetime(_ terms: ReuseTerms, _ request: CacheRequest, _ now: WallTime) -> Seconds? {
+    guard let maxAge = request.directives.maxAge else { return nil }
+    guard terms.immutable else { return maxAge > .zero ? maxAge : Seconds(-1) }
+    let insists = maxAge == .zero && terms.isImmutableByRule && !terms.isProvenByAddress
+    return insists && !terms.satisfiesInsistence(now) ? Seconds(-1) : nil
 }
 
 /// Why the response is not for this request. Returns nil if it is.

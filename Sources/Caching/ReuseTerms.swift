@@ -18,6 +18,10 @@ package struct ReuseTerms: Sendable, Equatable {
     package let forbidsStale: Bool
     package private(set) var allowsAuthorization: Bool
     package private(set) var immutable: Bool
+    /// Only a rule says that the response never changes. The rule may be wrong, so a client that insists has the origin asked.
+    private(set) var isImmutableByRule: Bool
+    /// The address has a digest that proves the content, so a client that reloads (`max-age=0`) could get nothing else.
+    private(set) var isProvenByAddress: Bool
     /// The status is 4xx or 5xx, and the resource may exist tomorrow; or it is a redirect to an address with a signature that expires. `cache-first`
     /// does not serve the response stale.
     let isError: Bool
@@ -50,6 +54,8 @@ package struct ReuseTerms: Sendable, Equatable {
         needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable || handling.isImmutable(status)
+        isImmutableByRule = !directives.immutable && handling.isImmutable(status)
+        isProvenByAddress = handling.hasDigestInAddress
         isError = StatusClass(status).isError || end != nil
         setLifetime(lifetime, until: end)
     }
@@ -69,16 +75,18 @@ package struct ReuseTerms: Sendable, Equatable {
     ///
     /// - Parameter end: as in `init`: when the address expires to which the response leads.
     func judged(
-        _ lifetime: FreshnessLifetime, until end: WallTime?, noCache: Bool, allowsAuthorization: Bool, immutable: Bool,
-        isWithheld: Bool
+        _ lifetime: FreshnessLifetime, until end: WallTime?, _ directives: borrowing ResponseDirectives, status: UInt16,
+        handling: CacheHandling, isWithheld: Bool
     ) -> ReuseTerms {
         var result = self
         result.setLifetime(lifetime, until: end)
-        result.noCache = noCache
+        result.noCache = directives.noCache || handling.asksForAccess
         result.isWithheld = isWithheld
-        result.needsValidation = noCache || isOutdated || isWithheld
-        result.allowsAuthorization = allowsAuthorization
-        result.immutable = immutable
+        result.needsValidation = result.noCache || isOutdated || isWithheld
+        result.allowsAuthorization = Caching.allowsAuthorization(directives, handling)
+        result.immutable = directives.immutable || handling.isImmutable(status)
+        result.isImmutableByRule = !directives.immutable && handling.isImmutable(status)
+        result.isProvenByAddress = handling.hasDigestInAddress
         return result
     }
 
@@ -106,6 +114,8 @@ package struct ReuseTerms: Sendable, Equatable {
         (noCache, forbidsStale, allowsAuthorization) = (flags[0], flags[1], flags[2])
         (immutable, isError, isOutdated) = (flags[3], flags[4], flags[5])
         saysStaleIfError = flags[6]
+        // Rules are asked anew (`judged`).
+        (isImmutableByRule, isProvenByAddress) = (false, false)
         isDoubted = flags[7]
         needsValidation = noCache || isOutdated
     }
@@ -141,6 +151,12 @@ package struct ReuseTerms: Sendable, Equatable {
     /// got it.
     package var isForAll: Bool { !noCache && (isEverFresh || staleWhileRevalidate > .zero) }
 
+    /// Whether the origin has spoken of what a rule calls immutable so recently that a client that insists gets what is stored: some clients insist with
+    /// each request.
+    func satisfiesInsistence(_ now: WallTime) -> Bool {
+        isImmutableByRule && responseTime <= now && now - responseTime < insistencePause
+    }
+
     /// When the lifetime ends.
     package var expiry: WallTime { responseTime + TimeSpan(lifetime) - correctedInitialAge }
 
@@ -153,3 +169,6 @@ package struct ReuseTerms: Sendable, Equatable {
 
     func left(age: Seconds) -> Seconds { isOutdated ? min(lifetime - age, .zero) : lifetime - age }
 }
+
+/// What a rule calls immutable is validated at most once in this time, however often clients insist.
+private let insistencePause = Seconds(60)

@@ -9,7 +9,7 @@ package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
 /// Whether a stored response may be served if the origin cannot be reached or answers with a failure, which is a 5xx or one of `FailureStatuses` (RFC 9111 §4.2.4, §4.3.3;
 /// `stale-if-error`, RFC 5861 §4).
 ///
-/// The client's directives count as well. With `no-cache`, no response is served without validation. With `max-age` or `min-fresh`, none
+/// The client's directives count as well. With `no-cache`, no response is served without validation, unless a rule says that it never changes. With `max-age` or `min-fresh`, none
 /// is served stale (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale it may be. `stale-if-error` of the client
 /// takes the place of that of the origin, whether it allows more or less.
 ///
@@ -28,8 +28,8 @@ package func mayServeStaleOnError(
 package func mayServeStaleOnError(
     _ terms: ReuseTerms, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Bool {
-    guard isEligible(terms, for: request), !terms.noCache, !terms.isDoubted, !request.directives.noCache,
-        !use.contains(.noRead)
+    guard isEligible(terms, for: request), !terms.noCache, !terms.isDoubted,
+        !request.directives.noCache || terms.isImmutableByRule, !use.contains(.noRead)
     else { return false }
     let left = terms.remainingLifetime(now)
     if left > .zero { return true }

@@ -29,6 +29,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case neverReusable
     case headTooLarge
     case staleElsewhere
+    case page
 
     /// The parameter `detail` of `Cache-Status` (RFC 9211 §2.8).
     package var token: StaticString {
@@ -56,6 +57,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .neverReusable: "never-reusable"
         case .headTooLarge: "head-too-large"
         case .staleElsewhere: "stale-elsewhere"
+        case .page: "page"
         }
     }
 
@@ -85,6 +87,7 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .headTooLarge:
             "validations have added so many fields that the head is larger than one that is received may be"
         case .staleElsewhere: "another node of the fleet had it stored, and stale, and the origin did not confirm it"
+        case .page: "the origin sent a page (text/html) in place of a package"
         }
     }
 }

@@ -29,6 +29,7 @@ package func decideStoring(
     if fields.contains(.contentRange) { return .doNotStore(.partStatus) }
     if let reason = objectionOfDirectives(heeded.directives, handling, request) { return .doNotStore(reason) }
     if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
+    if handling.isForFile, isPage(fields) { return .doNotStore(.page) }
     let received = fields
     let fields = received.withoutCookies(of: particulars)
     var response = CachedResponse(

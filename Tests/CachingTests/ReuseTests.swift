@@ -267,3 +267,34 @@ struct StalenessTests {
                 stored("Cache-Control: max-age=10", policy: policy), for: get(), now: noon + seconds(10)))
     }
 }
+
+/// What a rule calls immutable may change all the same: who insists has the origin asked, once a minute.
+@Suite("Reuse: clients that insist, and rules that say that nothing changes")
+struct InsistenceTests {
+    static let byOrigin = "max-age=10000, immutable"
+
+    static let rows: [(origin: String, proven: Bool, asks: String, after: Int64, validates: Bool)] = [
+        ("max-age=1", false, "no-cache", 60, true), ("max-age=1", false, "no-cache", 59, false),
+        ("max-age=1", true, "no-cache", 60, true), ("max-age=1", true, "no-cache", 59, false),
+        ("max-age=1", false, "max-age=0", 60, true), ("max-age=1", false, "max-age=0", 59, false),
+        ("max-age=1", true, "max-age=0", 60, false), ("max-age=1", true, "max-age=0", 5000, false),
+        ("max-age=1", false, "max-age=1", 5000, false), ("max-age=1", false, "max-stale", 5000, false),
+        // The origin says it itself: RFC 8246 §2.1, and RFC 9111 §5.2.1.4 as it stands.
+        (byOrigin, false, "max-age=0", 5000, false), (byOrigin, false, "no-cache", 1, true),
+    ]
+    @Test(arguments: rows) func `the origin is asked at most once a minute`(
+        _ row: (origin: String, proven: Bool, asks: String, after: Int64, validates: Bool)
+    ) {
+        var handling = CacheHandling()
+        handling.isImmutable = true
+        handling.hasDigestInAddress = row.proven
+        let terms = stored("Cache-Control: \(row.origin)", "ETag: \"a\"").terms(under: handling)
+        let request = get("Cache-Control: \(row.asks)")
+        let now = noon + Seconds(row.after)
+        let decision = reuse(of: terms, for: request, now: now)
+        if case .validate = decision { #expect(row.validates) } else { #expect(!row.validates, "\(decision)") }
+        // If the origin cannot be asked, what never changes stands in.
+        let isByOrigin = row.origin == InsistenceTests.byOrigin && row.asks == "no-cache"
+        #expect(mayServeStaleOnError(terms, for: request, now: now) != isByOrigin)
+    }
+}

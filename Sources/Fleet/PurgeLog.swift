@@ -18,10 +18,13 @@ package struct PurgeLog<Matcher> {
     private let keysMax: Int
 
     /// - Parameters:
+    ///   - reached: up to where an earlier run of this node had applied purges. Nil: that is not known.
     ///   - countMax: so many entries are kept. The stream itself is trimmed to fewer.
     ///   - keysMax: so many keys are kept that unsafe requests have invalidated, 32 bytes for each.
-    package init(countMax: Int = 20_000, keysMax: Int = 200_000) {
+    package init(reached: StreamPosition? = nil, countMax: Int = 20_000, keysMax: Int = 200_000) {
         precondition(countMax > 0 && keysMax > 0, "a log has entries")
+        epoch = reached?.epoch
+        end = reached?.id ?? .zero
         self.countMax = countMax
         self.keysMax = keysMax
     }
@@ -29,7 +32,8 @@ package struct PurgeLog<Matcher> {
     package var count: Int { entries.count }
     package var keyCount: Int { invalidations.count }
 
-    /// The later one of a position and what the log has read: no purge beyond it is known. A log that has begun anew with other data has the later one.
+    /// The later one of a position and what the log has read: no purge beyond it is known. Of two positions in other data that of the log is the later one, because it has
+    /// heard all that the server said of the stream (`begin`, `examined`). In the same data it never goes back.
     package func latest(_ position: StreamPosition?) -> StreamPosition? {
         guard start != nil, let epoch else { return position }
         if let position, position.epoch == epoch, position.id > end { return position }
@@ -42,16 +46,24 @@ package struct PurgeLog<Matcher> {
     ///
     /// - Parameter isTrimmed: entries may have been removed from the beginning of the stream.
     package mutating func begin(_ stream: StreamState, isTrimmed: Bool) {
+        guard !hasLost(stream) else { return begin(stream.epoch, after: end) }
         let start = isTrimmed ? stream.first ?? stream.last : .zero
         begin(stream.epoch, after: max(start, stream.maxDeleted))
     }
 
     /// The server says how the stream is, before it is read on.
     package mutating func examined(_ stream: StreamState) {
-        // It was deleted, and perhaps with it entries that are not in the log. Records that are written from now on, until the next purge, name an entry of the new
-        // stream, which is before the old ones. They are not used.
-        if stream.epoch == epoch, stream.last < end { begin(stream.epoch, after: end) }
+        if stream.epoch != epoch {
+            // The server was emptied. Who follows goes on behind the end, and marks what was stored before.
+            begin(stream.epoch, after: stream.last)
+        } else if hasLost(stream) {
+            begin(stream.epoch, after: end)
+        }
     }
+
+    /// The stream was deleted, and perhaps with it entries that are not in the log. Records that are written from now on, until the next purge, name an entry of the new
+    /// stream, which is before the old ones. They are not used. Nor are other nodes that have not come as far as this one had (`latest`): they may have missed what was lost.
+    private func hasLost(_ stream: StreamState) -> Bool { stream.epoch == epoch && stream.last < end }
 
     /// What is read from now on follows this position. If that leaves a hole, the log begins there.
     package mutating func resume(at position: StreamPosition) {

@@ -38,9 +38,7 @@ extension ModelNode {
             isNew: joinedAt.map { world.now - $0 < ModelNode.newFor } ?? false,
             isForPeer: isForPeer && !world.breaks(.askedNodeAsksOn))
         // What others have may be from before a purge that only this node knows, or an earlier run of it.
-        let isAhead =
-            !underWay.isEmpty && !world.breaks(.asksBehindOwnPurges)
-            || !follower.hasCaughtUp && !world.breaks(.asksBeforeItHasCaughtUp)
+        let isAhead = !progress.asks(hasOwnUnderWay: !underWay.isEmpty && !world.breaks(.asksBehindOwnPurges))
         return Plan(
             asks: isAhead
                 ? []
@@ -64,7 +62,7 @@ extension ModelNode {
     /// PeerDesk.question
     func question(isForStoreOnly: Bool) -> [UInt8] {
         var question = PeerQuestion(node: name)
-        question.position = world.breaks(.saysPositionLate) ? follower.position : log.latest(follower.position)
+        question.position = world.breaks(.saysPositionLate) ? follower.position : progress.known
         question.isForStoreOnly = isForStoreOnly
         return question.encoded(hash: secret)!
     }
@@ -73,15 +71,15 @@ extension ModelNode {
     func read(_ value: [UInt8]) -> Result<PeerQuestion, PeerObjection> {
         do throws(PeerObjection) {
             let question = try PeerQuestion.decode(value, hash: secret)
-            guard isUpToDate(for: question) || world.breaks(.ignoresPositions) else { throw .behind }
+            guard progress.answers(question.position) || world.breaks(.ignoresPositions) else { throw .behind }
             return .success(question)
         } catch { return .failure(error) }
     }
 
-    private func isUpToDate(for question: PeerQuestion) -> Bool {
-        guard let theirs = question.position else { return true }
-        guard let ours = follower.position, !isMarking else { return false }
-        return ours.epoch == theirs.epoch && ours.id >= theirs.id
+    private var progress: PurgeProgress {
+        let said = PurgeProgress(follower, log, isMarking: isMarking)
+        guard world.breaks(.asksBeforeItHasCaughtUp) else { return said }
+        return PurgeProgress(applied: said.applied, known: said.known, isMarking: isMarking, hasCaughtUp: true)
     }
 
     private static var circuit: Circuit { Circuit(failuresToOpen: 3, windowNanoseconds: 10_000_000_000) }

@@ -48,7 +48,7 @@ final class ModelNode {
 
     // Purges (FleetNode+Purging)
     var follower: StreamFollower
-    var log = PurgeLog<ModelPurge>(countMax: 40, keysMax: 3)
+    var log: PurgeLog<ModelPurge>
     var underWay = PurgesUnderWay<ModelPurge>()
     var feedIsComplete = false
     var isMarking = false
@@ -80,6 +80,7 @@ final class ModelNode {
         secret = world.stranger == index ? otherHash : hash
         run = String(world.random(), radix: 16)
         follower = StreamFollower(position: disk?.position)
+        log = PurgeLog(reached: disk?.position, countMax: 40, keysMax: 3)
         purgeFloors = disk?.floors ?? ModelFloors()
         doubted = Set(disk?.stored.values.map { ObjectIdentifier($0) } ?? [])
         changeFloors = disk?.changeFloors ?? [:]

@@ -60,6 +60,26 @@ import Testing
         #expect(log.latest(Self.at(40, Self.otherEpoch)) == Self.at(30))
     }
 
+    /// The node that follows has come to the other data before it reads on.
+    @Test func `with other data nothing of the earlier data is known any more`() {
+        var log = Self.log()
+        log.examined(Self.stream(Self.otherEpoch, first: 5, last: 8))
+        #expect(log.latest(Self.at(8, Self.otherEpoch)) == Self.at(8, Self.otherEpoch))
+        #expect(log.latest(Self.at(30)) == Self.at(8, Self.otherEpoch))
+    }
+
+    @Test func `a stream that was deleted does not make earlier purges unknown`() {
+        let lost = Self.stream(last: 0)
+        var (examined, begun) = (Self.log(), Self.log())
+        examined.examined(lost)
+        begun.begin(lost, isTrimmed: false)
+        for log in [examined, begun] {
+            #expect(log.latest(Self.at(0)) == Self.at(30))
+            #expect(log.beginnings == 2)
+            #expect(Self.concerns(log, "d", Self.at(29)) && !Self.concerns(log, "d", Self.at(30)))
+        }
+    }
+
     @Test func `a purge that cannot be read concerns everything before it`() {
         var log = Self.log()
         log.add(Self.id(40), nil)

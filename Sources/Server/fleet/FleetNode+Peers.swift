@@ -77,8 +77,6 @@ extension FleetNode {
     }
 
     func publishPosition() {
-        peers?.setPosition(
-            follower.position, known: log.latest(follower.position), isMarking: isMarking,
-            hasCaughtUp: follower.hasCaughtUp)
+        peers?.setProgress(PurgeProgress(follower, log, isMarking: isMarking))
     }
 }

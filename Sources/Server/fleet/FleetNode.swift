@@ -53,7 +53,7 @@ final class FleetNode {
     let effects: FleetEffects
     let applying: CallPool
     var follower: StreamFollower
-    var log = PurgeLog<PurgeMatcher>()
+    var log: PurgeLog<PurgeMatcher>
     /// Whether the log has all entries of the stream, and the feed brings those that follow.
     var feedIsComplete = false
     /// What the follower wants done, while everything is being marked as stale.
@@ -119,6 +119,7 @@ final class FleetNode {
         feed = RedisLink(terms, loop: loop, resolver: resolver)
         applying = CallPool(name: "fleet-purge", threadsMax: 1, waitingMax: 64)
         follower = StreamFollower(position: position)
+        log = PurgeLog(reached: position)
         clock = Timer { [unowned self] in beat() }
         invalidationTimer = PreciseTimer(loop) { [unowned self] in sendInvalidations() }
         counting = FleetCounting(terms, counted, loop: loop, link: link, figures: figures)

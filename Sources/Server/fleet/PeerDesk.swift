@@ -17,14 +17,7 @@ final class PeerDesk: Sendable {
         var membership: Membership
         /// When this node became a member. Nil: it is none.
         var joinedAt: MonotonicTime?
-        /// Up to which purge everything is applied here.
-        var position: StreamPosition?
-        /// Up to which purge this node knows of them. What others say must not be from before.
-        var known: StreamPosition?
-        /// Everything is being marked as stale, or may have to be.
-        var isMarking = false
-        /// This node knows of all purges that an earlier run of it may have applied.
-        var hasCaughtUp = false
+        var progress = PurgeProgress.none
         var circuits: [FleetPeer: Fleet.Circuit] = [:]
         var figures = PeerFigures()
         var memory = PeerMemory()
@@ -84,14 +77,7 @@ final class PeerDesk: Sendable {
 
     /// Up to which purge this node has got. Called before a purge is applied, too: what is asked for while it is applied must be as new as the purge, because the
     /// answer may be stored behind it.
-    func setPosition(_ position: StreamPosition?, known: StreamPosition?, isMarking: Bool, hasCaughtUp: Bool) {
-        state.withLock { state in
-            state.hasCaughtUp = hasCaughtUp
-            state.position = position
-            state.known = known
-            state.isMarking = isMarking
-        }
-    }
+    func setProgress(_ progress: PurgeProgress) { state.withLock { $0.progress = progress } }
 
     // MARK: asking
 
@@ -110,15 +96,12 @@ final class PeerDesk: Sendable {
         zone: String, key: [UInt8], isForPeer: Bool, looksIntoStores: Bool, now: MonotonicTime
     ) -> Plan {
         let word = PeerDesk.word(zone, key)
-        let (membership, joinedAt, note, hasCaughtUp) = state.withLock { state in
-            (
-                state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds),
-                state.hasCaughtUp
-            )
+        let (membership, joinedAt, note, progress) = state.withLock { state in
+            (state.membership, state.joinedAt, state.memory.note(of: word, now: now.nanoseconds), state.progress)
         }
         guard note != .passed else { return Plan(asks: [], keeping: .always, asksForNews: false) }
         // What the others have may be from before a purge of which they do not know: one that began here, or one that an earlier run of this node has applied.
-        let isAhead = !hasCaughtUp || purgesUnderWay.withLock { !$0.isEmpty }
+        let isAhead = !progress.asks(hasOwnUnderWay: purgesUnderWay.withLock { !$0.isEmpty })
         let ranking = membership.ownership.ranking(zone: zone, key: key, count: 3, hash: hash)
         let isNew = joinedAt.map { now.duration(since: $0) < PeerDesk.newFor } ?? false
         let plan = PeerPlan(ranking: ranking, own: membership.own, isNew: isNew, isForPeer: isForPeer)
@@ -180,7 +163,7 @@ final class PeerDesk: Sendable {
     /// The value of `Larder-Peer` in a request. Nil: there is too much to say.
     func question(_ ask: (inout PeerQuestion) -> Void) -> [UInt8]? {
         var question = PeerQuestion(node: node)
-        question.position = state.withLock { $0.known }
+        question.position = state.withLock { $0.progress.known }
         ask(&question)
         return question.encoded(hash: hash)
     }
@@ -228,21 +211,13 @@ final class PeerDesk: Sendable {
     func read(_ value: [UInt8]) -> Result<PeerQuestion, PeerObjection> {
         do throws(PeerObjection) {
             let question = try PeerQuestion.decode(value, hash: hash)
-            guard isUpToDate(for: question) else { throw .behind }
+            guard state.withLock({ $0.progress.answers(question.position) }) else { throw .behind }
             state.withLock { $0.figures.served += 1 }
             return .success(question)
         } catch {
             noteRefusal(error)
             return .failure(error)
         }
-    }
-
-    /// Whether every purge that the other node has applied is applied here.
-    private func isUpToDate(for question: PeerQuestion) -> Bool {
-        guard let theirs = question.position else { return true }
-        let (ours, isMarking) = state.withLock { ($0.position, $0.isMarking) }
-        guard let ours, !isMarking else { return false }
-        return ours.epoch == theirs.epoch && ours.id >= theirs.id
     }
 
     func noteRefusal(_ objection: PeerObjection) {

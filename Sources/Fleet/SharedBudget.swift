@@ -28,6 +28,11 @@ package struct SharedBudget: Sendable, Equatable {
     /// What the other nodes have used, as far as it is known.
     package var usedByOthers: UInt64 { parts.values.reduce(0, SharedBudget.sum) }
 
+    /// Whether nobody has used any of it, as far as it is known. If it is forgotten then, this node has no more of it without Redis than if it were not.
+    ///
+    /// - Parameter own: the part of this node.
+    package func isUnused(own: UInt64) -> Bool { own == 0 && usedByOthers == 0 }
+
     /// What Redis says of the budget.
     package struct Reading: Equatable, Sendable {
         /// The generation of the last reset, of this budget or of all of its rule. Zero: there was none.

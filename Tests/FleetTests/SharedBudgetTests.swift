@@ -119,6 +119,17 @@ import Testing
         _ budget: UInt64, _ used: UInt64, _ nodes: Int, _ share: UInt64
     ) { #expect(SharedBudget.share(of: budget, used: used, nodes: nodes) == share) }
 
+    /// Who has forgotten what the others have used takes too much for its share.
+    @Test(
+        arguments: [(UInt64(0), [String: UInt64](), true), (1, [:], false), (0, ["b": 7], false), (1, ["b": 7], false)])
+    func `a budget of which anybody has used something is not forgotten`(
+        _ own: UInt64, _ others: [String: UInt64], _ isUnused: Bool
+    ) {
+        var budget = SharedBudget(node: "a", beganAt: 0)
+        _ = budget.merge(.init(parts: others.mapValues { Self.part($0) }), own: own, restored: 0)
+        #expect(budget.isUnused(own: own) == isUnused)
+    }
+
     @Test(
         arguments: [
             (Int64(1_000), Int64(400), Int64(660)), (1_000, 2_000, 60), (.max, 0, 366 * 86_400),

@@ -234,11 +234,10 @@ extension FleetCounting {
 }
 
 extension FleetCounting.Entry {
-    /// Whether nothing of the budget is used here, and Redis has all that this node knows of the others.
+    /// Whether nothing is known of the budget that would be missed without Redis, or by it.
     func mayBeForgotten(_ wall: Int64) -> Bool {
         guard let budget else { return true }
         guard let own = account.ownUse(wall: wall), own.windowEnd == budget.windowEnd else { return true }
-        guard own.bytes == 0, !budget.hasUntoldReset else { return false }
-        return budget.shared.usedByOthers == 0 || budget.settledAt.map { $0 >= usedAt } ?? false
+        return budget.shared.isUnused(own: own.bytes) && !budget.hasUntoldReset
     }
 }

@@ -157,6 +157,8 @@ final class FleetCounting {
         if link.isOpen, isNeeded { listen() }
         tendBudgets(now)
         if ticks.isMultiple(of: 20) { sweep(now) }
+        // Said when it is so: budgets are held to their share by now.
+        figures.withLock { $0.countsAlone = (isAlone || budgetsAreAlone) && isNeeded }
     }
 
     /// Whether anything is counted together.
@@ -226,7 +228,6 @@ final class FleetCounting {
         isAlone = !isHeard
         budgetsAreAlone = !link.isOpen || refused.contains(.budgets)
         news.shares.store(isAlone ? UInt64(nodeCount) : 1, ordering: .relaxed)
-        figures.withLock { $0.countsAlone = (isAlone || budgetsAreAlone) && isNeeded }
     }
 
     /// The nodes that were there when this one heard of them last, itself included.

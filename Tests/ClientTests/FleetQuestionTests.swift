@@ -208,9 +208,10 @@ struct FleetQuestionTests {
                 let path = try await fleet.fresh("/100/version", ownedBy: 1)
                 try await fleet.get(path, larder)
                 #expect(fleet.origin.asked(path).count == 1)
+                // On a busy machine it may be late at first, which has the same effect.
+                guard try await larder.statistic("owners", "misconfigured") >= 1 else { return false }
                 return try await larder.statistic("owners", "passed_over") > 0
             }
-            #expect(try await larder.statistic("owners", "misconfigured") >= 1)
             try await eventually("the log says why", within: .seconds(60)) {
                 try await fleet.get(try await fleet.fresh("/100/version", ownedBy: 1), larder)
                 return larder.child.errors.contains("it speaks another version of the protocol between nodes")

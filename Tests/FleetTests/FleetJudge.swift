@@ -48,6 +48,8 @@ struct FleetJudge {
     private var changes: [String: [Int: Int]] = [:]
     /// When bodies broke off that a node had stored, for each node that has asked it.
     private var breakOffs: [Way: [UInt64]] = [:]
+    /// When a node last failed otherwise for one that has asked it. Its circuit opens and closes at other times then.
+    private var otherFailures: [Way: UInt64] = [:]
     private(set) var brokenOffCount = 0
     private(set) var answered = 0
     private(set) var standInCount = 0
@@ -57,9 +59,11 @@ struct FleetJudge {
     /// One client's request causes no more questions of one node to another: its node asks the owner and the stand-in, and each of them looks into
     /// the store of one other node.
     static let questionsMax = 4
-    /// So many in ten seconds are enough for a circuit.
+    /// So many in this time open a circuit, which then stays so for a second at least, and half a minute at most.
     static let breakOffsMax = 3
-    static let breakOffWindow: UInt64 = 1_000_000_000
+    static let failureWindow: UInt64 = 10_000_000_000
+    static let openMin: UInt64 = 1_000_000_000
+    static let openMax: UInt64 = 30_000_000_000
     /// No answer takes longer, whatever is broken but the origin.
     static let answerMax: UInt64 = 60_000_000_000
 
@@ -101,7 +105,8 @@ struct FleetJudge {
     /// What a request that begins at a node now must not get less than.
     func floors(at node: ModelNode, _ url: Int, _ kind: ModelRequest.Kind) -> ModelRequest.Floors {
         // An unsafe request changes what is stored for everybody. What users have for themselves goes with their own requests.
-        let change = if case .withOwnKey = kind { 1 } else { node.changeFloors[url, default: 1] }
+        let changed = max(node.changeFloors[url, default: 1], node.ownChangeFloors[url, default: 1])
+        let change = if case .withOwnKey = kind { 1 } else { changed }
         var purges = node.purgeFloors
         purges.raise(node.ownPurgeFloors)
         return ModelRequest.Floors(
@@ -176,9 +181,7 @@ struct FleetJudge {
         for request: ModelRequest, from node: ModelNode, to peer: Int, depth: Int, isForStoreOnly: Bool,
         _ world: FleetWorld
     ) {
-        if let times = breakOffs[Way(node, peer)], times.count >= FleetJudge.breakOffsMax,
-            let last = times.last, world.now - last < FleetJudge.breakOffWindow
-        {
+        if hasOpened(Way(node, peer), world.now) {
             violated(.circuit, "\(node.name) asks n\(peer) again, whose bodies break off", world)
         }
         request.questions += 1
@@ -191,11 +194,24 @@ struct FleetJudge {
         }
     }
 
+    /// Whether a circuit is certainly open. It is if it was closed when the bodies began to break off, so only the first ones count.
+    private func hasOpened(_ way: Way, _ now: UInt64) -> Bool {
+        guard let times = breakOffs[way], times.count >= FleetJudge.breakOffsMax else { return false }
+        let last = times[FleetJudge.breakOffsMax - 1]
+        return last - times[0] < FleetJudge.failureWindow && now - last < FleetJudge.openMin
+            && otherFailures[way].map { now - $0 > FleetJudge.openMax } ?? true
+    }
+
     /// A body broke off that the other node had stored.
     mutating func brokeOff(for node: ModelNode, at peer: Int, _ world: FleetWorld) {
         let way = Way(node, peer)
-        let recent = breakOffs[way, default: []].filter { world.now - $0 < FleetJudge.breakOffWindow }
-        breakOffs[way] = recent + [world.now]
+        breakOffs[way, default: []].removeAll { world.now - $0 > FleetJudge.openMax }
+        breakOffs[way, default: []].append(world.now)
+    }
+
+    /// It gave no answer.
+    mutating func failed(for node: ModelNode, _ peer: Int, _ world: FleetWorld) {
+        otherFailures[Way(node, peer)] = world.now
     }
 
     /// The node has learned anew who the others are.

@@ -86,6 +86,8 @@ enum Breach: CaseIterable {
     case saysPositionLate
     /// What was stored before the first answer of the Redis is taken to be as new as that.
     case beginsWithWhatItHas
+    /// What the disk of a node has that starts is served before the node has caught up.
+    case trustsDisks
     // Unsafe requests
     case forgetsChanges
     case forgetsChangeWithFirstQuestion
@@ -115,6 +117,11 @@ enum Breach: CaseIterable {
     // What is said of purges
     case asksBeforeItHasCaughtUp
     case countsWhoRefuses
+    /// A node says of a purge that it is applied when it has read it.
+    case saysWhatIsNotDone
+    // Clocks
+    /// What another node has dated is read by the own clock.
+    case ignoresClocks
     // Origins that fail
     /// What another node has stale is taken for the word of the origin.
     case takesStaleForFresh
@@ -127,11 +134,10 @@ enum Breach: CaseIterable {
     /// What the judge finds, whichever comes first.
     var rules: [FleetJudge.Rule] {
         switch self {
-        case .storesOutdated: [.purge, .change]
-        case .ignoresPositions: [.purge, .soft, .said, .change]
-        case .skipsPurgeLog, .readsBehindOwnPurges, .asksBehindOwnPurges, .saysPositionLate:
-            [.purge, .soft, .said]
-        case .neverMarks, .beginsWithWhatItHas: [.purge, .soft, .said, .change]
+        case .storesOutdated: [.purge, .soft, .change]
+        case .ignoresPositions, .skipsPurgeLog, .neverMarks, .beginsWithWhatItHas, .trustsDisks:
+            [.purge, .soft, .said, .change]
+        case .readsBehindOwnPurges, .asksBehindOwnPurges, .saysPositionLate: [.purge, .soft, .said]
         case .forgetsChanges, .forgetsChangeWithFirstQuestion, .readsRedisAfterChange, .followsForNews,
             .skipsChanges, .skipsChangesInLog:
             [.change]
@@ -142,7 +148,9 @@ enum Breach: CaseIterable {
         case .asksForWhatIsPersonal, .sharesWhatIsPersonal: [.identity]
         case .askedNodeAsksOn: [.hops]
         case .ownersDifferByNode: [.owners]
-        case .asksBeforeItHasCaughtUp, .countsWhoRefuses: [.said]
+        case .asksBeforeItHasCaughtUp: [.purge, .soft, .said, .change]
+        case .countsWhoRefuses, .saysWhatIsNotDone: [.said]
+        case .ignoresClocks: [.fresh]
         case .takesStaleForFresh: [.soft, .purge, .said, .change, .fresh]
         case .standsInForDoubted: [.purge, .said, .change]
         case .waitsForever: [.answer]

@@ -27,6 +27,8 @@ final class FleetWorld {
     private let clocks: [Int64]
     /// A node with another secret. Nil: there is none.
     let stranger: Int?
+    /// To search what is stored for what a purge concerns may take long.
+    let searchesSlowly: Bool
     /// What disks were at some time: a machine may be set back to that.
     private var pastDisks: [KeptDisk?]
     /// Who is a member, whether the others know it or not.
@@ -68,6 +70,7 @@ final class FleetWorld {
         }
         self.clocks = clocks
         stranger = count > 2 && Int.random(in: 0..<6, using: &numbers) == 0 ? count - 1 : nil
+        searchesSlowly = Int.random(in: 0..<3, using: &numbers) == 0
         pastDisks = Array(repeating: nil, count: count)
         for _ in 0..<count {
             disks.append(percent(50) ? KeptDisk() : nil)
@@ -138,7 +141,8 @@ final class FleetWorld {
         // What the nodes were to learn of members arrives late, and in any order. In the end they know.
         run(for: 3_000_000_000)
         for node in upNodes { node.setMembers(members) }
-        run(for: 97_000_000_000)
+        askOn()
+        run(for: 80_000_000_000)
         judge.checkNothingWaits(self)
         judge.checkAgreement(self)
         judge.checkNothingIsKept(self)
@@ -153,7 +157,7 @@ final class FleetWorld {
         case ..<62: request()
         case ..<70: origin.change(below(FleetWorld.urlCount))
         case ..<75: changeAndPurge()
-        case ..<81: request(.unsafe)
+        case ..<81: changeUnsafely()
         default: disturb()
         }
     }
@@ -174,6 +178,19 @@ final class FleetWorld {
         ask(pick(upNodes), kind ?? drawn, url ?? below(FleetWorld.urlCount))
     }
 
+    /// Somebody sends an unsafe request, perhaps while others ask the origin for the same.
+    private func changeUnsafely() {
+        let url = below(FleetWorld.urlCount)
+        if percent(30) { for _ in 0..<2 { request(.noCache, url: url) } }
+        request(.unsafe, url: url)
+    }
+
+    /// Whoever has sent it looks what has become of it.
+    func hasChanged(_ url: Int, through node: ModelNode) {
+        guard percent(50) else { return }
+        after(microseconds(0...3_000), on: node) { [unowned self, unowned node] in ask(node, .plain, url) }
+    }
+
     /// A client asks a node.
     private func ask(_ node: ModelNode, _ kind: ModelRequest.Kind, _ url: Int) {
         lastRequest += 1
@@ -183,6 +200,14 @@ final class FleetWorld {
         trace("\(node.name): client \(request) begins, versions from \(request.floors)")
         judge.begin(request)
         node.take(request)
+    }
+
+    /// Clients ask on for longer than the shortest lifetime, and nothing changes any more.
+    private func askOn() {
+        for _ in 0..<30 where judge.violation == nil {
+            run(for: microseconds(200_000...800_000))
+            request(.plain, url: percent(70) ? 0 : nil)
+        }
     }
 
     /// Somebody publishes, and purges what was there before, perhaps a moment later.
@@ -200,6 +225,25 @@ final class FleetWorld {
         }
     }
 
+    /// Clients ask for what is being purged, while the node searches and afterwards.
+    func isBeingApplied(_ purge: ModelPurge, on node: ModelNode, until end: UInt64) {
+        guard percent(40), let url = Set(purge.floors.hard.keys).union(purge.floors.soft.keys).min() else { return }
+        for latest in [end, end, end + 30_000_000] {
+            after(microseconds(0...Int((latest - now) / 1000)), on: node) { [unowned self, unowned node] in
+                ask(node, .plain, url)
+            }
+        }
+    }
+
+    /// Whoever is told that something is purged looks at once whether it is so.
+    func isSaid(_ purge: ModelPurge, _ applied: [Int], of count: Int) {
+        judge.isSaid(purge, applied, of: count)
+        for index in applied where percent(50) {
+            guard let node = nodes[index], let url = purge.floors.hard.keys.sorted().first else { continue }
+            after(microseconds(0...2_000), on: node) { [unowned self, unowned node] in ask(node, .plain, url) }
+        }
+    }
+
     // MARK: nodes
 
     func start(_ index: Int, joinedAt: UInt64? = nil) {
@@ -208,6 +252,13 @@ final class FleetWorld {
         allNodes.append(node)
         node.setMembers(members, joinedAt: joinedAt)
         node.begin()
+        guard disks[index]?.stored.isEmpty == false, percent(50) else { return }
+        // Clients have waited for it to be back.
+        for latest in [10_000, 30_000, 30_000, 300_000] {
+            after(microseconds(0...latest), on: node) { [unowned self, unowned node] in
+                ask(node, .plain, below(FleetWorld.urlCount))
+            }
+        }
     }
 
     private func crash(_ index: Int) {

@@ -129,11 +129,12 @@ extension ModelNode {
                 hide(key)
                 let wasStored = invalidate(key)
                 tell(key, wasStored: wasStored, version)
-                changeFloors[request.url] = max(changeFloors[request.url, default: 1], version)
+                ownChangeFloors[request.url] = max(ownChangeFloors[request.url, default: 1], version)
                 world.judge.end(
                     request,
                     ModelResponse(url: request.url, version: version, user: nil, storedAt: 0, expiresAt: 0),
                     from: "the origin", breaksOff: false, world)
+                world.hasChanged(request.url, through: self)
             }
         }
     }

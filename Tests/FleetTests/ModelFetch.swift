@@ -213,6 +213,7 @@ final class ModelFetch {
     private func settle(_ ask: Ask, isFailure: Bool) {
         guard !ask.isSettled else { return }
         ask.isSettled = true
+        if isFailure { world.judge.failed(for: node, ask.node, world) }
         node.settle(ask.permit, of: ask.node, isFailure: isFailure)
     }
 

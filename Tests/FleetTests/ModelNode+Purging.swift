@@ -142,6 +142,7 @@ extension ModelNode {
             guard let entries else { return feed.fail() }
             let read = entries.map(entry)
             remember(read)
+            if world.breaks(.saysWhatIsNotDone) { register() }
             settlePurges()
             perform(follower.read(read))
         }
@@ -162,7 +163,7 @@ extension ModelNode {
         }
     }
 
-    private func raise(_ floors: (purge: ModelFloors, change: [Int: Int])) {
+    func raise(_ floors: (purge: ModelFloors, change: [Int: Int])) {
         // One with another secret never learns what the others purge: what it wrote itself stays good enough for it.
         guard world.stranger != index else { return }
         purgeFloors.raise(floors.purge)
@@ -223,9 +224,11 @@ extension ModelNode {
 
     /// FleetNode.register
     func register() {
-        guard link.isOpen, let donePosition else { return }
+        guard link.isOpen,
+            let position = world.breaks(.saysWhatIsNotDone) ? log.latest(follower.position) : donePosition
+        else { return }
         let said = RegisterEntry(
-            seenAt: seconds, position: donePosition, run: run, release: "1", peer: nil, hash: secret)
+            seenAt: seconds, position: position, run: run, release: "1", peer: nil, hash: secret)
         let value = said.value(of: name, hash: secret)
         link.send(within: ModelNode.wait) { [name] in
             $0.enter(value, of: name)
@@ -257,7 +260,7 @@ extension ModelNode {
         }
         world.trace(
             "\(name): purge \(purge.number) is said to be applied on \(applied.map(\.name)) of \(others.map(\.name))")
-        world.judge.isSaid(
+        world.isSaid(
             purge, [index] + applied.map { Int($0.name.dropFirst())! }, of: others.count + 1)
     }
 
@@ -266,15 +269,21 @@ extension ModelNode {
     /// On the thread for purges: transfers under way are outdated first, then the store is searched.
     private func applyHere(_ purge: ModelPurge, _ then: @escaping () -> Void) {
         onPurgeThread({ [unowned self] in outdateTransfers() }, { [unowned self] in remove(purge) }, then)
+        world.isBeingApplied(purge, on: self, until: purgesDoneAt)
     }
 
     func onPurgeThread(_ first: @escaping () -> Void, _ second: @escaping () -> Void, _ then: @escaping () -> Void) {
         let start = max(world.now, purgesDoneAt)
-        let searched = start + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
-        purgesDoneAt = searched + world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
+        let searched = start + searchTime
+        purgesDoneAt = searched + searchTime
         world.after(start - world.now, on: self, first)
         world.after(searched - world.now, on: self, second)
         world.after(purgesDoneAt - world.now, on: self, then)
+    }
+
+    private var searchTime: UInt64 {
+        if world.searchesSlowly, world.percent(30) { return world.microseconds(20_000...400_000) }
+        return world.microseconds(world.percent(10) ? 1000...80_000 : 10...2000)
     }
 
     private func remove(_ purge: ModelPurge) {
@@ -282,7 +291,10 @@ extension ModelNode {
             guard purge.concerns(stored.response.url) else { return stored }
             switch purge.what {
             case .everythingStale: return ModelStored(stored.response, isDoubted: true)
-            case .softly: return ModelStored(stored.response, isOutdated: true, isDoubted: stored.isDoubted)
+            case .softly:
+                // What comes from the disk as doubted is written back so.
+                let isDoubted = stored.isDoubted || doubted.contains(ObjectIdentifier(stored))
+                return ModelStored(stored.response, isOutdated: true, isDoubted: isDoubted)
             case .url, .everything: return nil
             }
         }

@@ -50,7 +50,9 @@ extension ModelNode {
         if world.breaks(.adoptsForTheAsker), slot.variant != nil { slot.variant = request.variant }
         guard memory[slot] == nil else { return }
         world.trace("\(self.name): version \(words[0] ?? 0) of /\(key.url) comes from Redis")
-        let ahead = record.clockAhead(serverNow: world.serverMilliseconds, now: seconds * 1000)
+        let ahead =
+            world.breaks(.ignoresClocks)
+            ? 0 : record.clockAhead(serverNow: world.serverMilliseconds, now: seconds * 1000)
         memory[slot] = ModelStored(
             ModelResponse(
                 url: key.url, version: words[0] ?? 0, user: words[1], variant: words[2],

@@ -69,8 +69,10 @@ final class ModelNode {
     var purgeFloors = ModelFloors()
     /// By purges that began here, whether they are in the stream or not.
     var ownPurgeFloors = ModelFloors()
-    /// By unsafe requests to this node, and those of the stream.
+    /// By unsafe requests of the stream.
     var changeFloors: [Int: Int] = [:]
+    /// By unsafe requests to this node. A node that dies has forgotten those of which it has not told: the others have what they had.
+    var ownChangeFloors: [Int: Int] = [:]
 
     init(_ world: FleetWorld, _ index: Int, disk: KeptDisk?) {
         self.world = world
@@ -82,8 +84,10 @@ final class ModelNode {
         follower = StreamFollower(position: disk?.position)
         log = PurgeLog(reached: disk?.position, countMax: 40, keysMax: 3)
         purgeFloors = disk?.floors ?? ModelFloors()
-        doubted = Set(disk?.stored.values.map { ObjectIdentifier($0) } ?? [])
         changeFloors = disk?.changeFloors ?? [:]
+        if !world.breaks(.trustsDisks) { doubted = Set(disk?.stored.values.map { ObjectIdentifier($0) } ?? []) }
+        // What the disk has is from before all that is in the stream by now, whether this node has heard of it or not.
+        raise((world.judge.sentFloors, world.judge.sentChangeFloors))
         // As FleetDesk.begin: what was stored by an earlier run may have been purged since.
         if let disk, disk.position == nil, !disk.stored.isEmpty { follower.disconnected() }
         link = ModelLink(

@@ -207,7 +207,8 @@ struct FleetQuestionTests {
             try await eventually("it is not asked for a while", within: .seconds(60)) {
                 let path = try await fleet.fresh("/100/version", ownedBy: 1)
                 try await fleet.get(path, larder)
-                #expect(fleet.origin.asked(path).count == 1)
+                // Twice, if the refusal comes when the node is late and the origin is being asked already.
+                #expect(!fleet.origin.asked(path).isEmpty)
                 // On a busy machine it may be late at first, which has the same effect.
                 guard try await larder.statistic("owners", "misconfigured") >= 1 else { return false }
                 return try await larder.statistic("owners", "passed_over") > 0

@@ -316,7 +316,7 @@ final class FleetWorld {
             after(microseconds(1000...2_000_000)) { [unowned self] in redis.isUp = true }
         case 18: changeMembers()
         case 19: cuts = []
-        case 20:
+        case 20, 21, 22:
             let end = now + microseconds(300_000...4_000_000)
             nodes[index]?.breaksHitsUntil = end
         case 25: redis.loseRegister()
@@ -324,6 +324,7 @@ final class FleetWorld {
         case 27, 28:
             origin.isFailing = true
             trace("the origin fails")
+            if percent(60) { askForStale() }
             after(microseconds(1000...1_500_000)) { [unowned self] in
                 origin.isFailing = false
                 origin.lastFailure = now
@@ -331,6 +332,13 @@ final class FleetWorld {
             }
         default: nodes[index]?.evict()
         }
+    }
+
+    /// While the origin fails, clients ask for what was purged softly a moment ago.
+    private func askForStale() {
+        let url = below(FleetWorld.urlCount)
+        if !upNodes.isEmpty { pick(upNodes).purge(judge.issue(.softly(url), origin)) }
+        for _ in 0..<8 { after(microseconds(0...1_500_000)) { [unowned self] in request(.plain, url: url) } }
     }
 
     private func cut(_ way: Way, bothWays: Bool) {

@@ -49,10 +49,10 @@ package struct RecipeUse: Sendable, Equatable {
     package var recipe: Recipe?
 
     /// The rules of the recipe for these hosts.
-    fileprivate var rules: [CacheRule] { privateRules + (recipe.map { $0.rules.map(placed) } ?? []) }
+    fileprivate var rules: [CacheRule] { recipe.map { $0.rules.map(placed) } ?? [] }
 
     /// Private packages are stored for each credential, as long as the origin says.
-    private var privateRules: [CacheRule] {
+    fileprivate var privateRules: [CacheRule] {
         guard !privatePaths.isEmpty else { return [] }
         var rule = CacheRule(note: "private packages", number: 0)
         rule.changes.authorization = .separate
@@ -100,10 +100,10 @@ extension Configuration {
     /// The rules of all recipes in use, numbered after those of `cache.rules`.
     ///
     /// One host can serve several ecosystems. If two recipes have rules for one path, the more special one decides, whichever recipe is named first;
-    /// within a recipe, the first. Rules for other paths come last.
+    /// within a recipe, the first. What the operator names as private comes before all that recipes say, and rules for other paths come last.
     package var recipeRules: [CacheRule] {
         let rules =
-            mostSpecialFirst(recipes.map(\.rules)) + recipes.flatMap(\.rulesElsewhere)
+            recipes.flatMap(\.privateRules) + mostSpecialFirst(recipes.map(\.rules)) + recipes.flatMap(\.rulesElsewhere)
             + recipes.map(\.ruleForOtherPaths)
         return rules.enumerated().map { index, rule in
             var rule = rule

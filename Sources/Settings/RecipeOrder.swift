@@ -20,11 +20,8 @@ func mostSpecialFirst(_ lists: [[CacheRule]]) -> [CacheRule] {
         .map(\.element.rule)
 }
 
-/// A rule is as special as the least special of its paths. What the operator names for private packages comes before all that recipes say.
-private func specificity(of rule: CacheRule) -> Int {
-    if rule.changes.authorization == .separate { return .max }
-    return rule.conditions.paths.map(\.settledBytes).min() ?? 0
-}
+/// A rule is as special as the least special of its paths.
+private func specificity(of rule: CacheRule) -> Int { rule.conditions.paths.map(\.settledBytes).min() ?? 0 }
 
 /// Warns of recipes that share paths of a host.
 ///
@@ -46,7 +43,10 @@ extension Configuration {
         var overlaps: [RecipeOverlap] = []
         for (index, use) in recipes.enumerated() {
             for other in recipes[..<index] where other.name != use.name {
-                guard let host = use.hosts.first(where: { host in other.hosts.contains { $0.matches(host) } }),
+                guard
+                    let host = use.hosts.first(where: { host in
+                        other.hosts.contains { $0.covers(host) || host.covers($0) }
+                    }),
                     let path = Configuration.disputedPath(use, other) ?? Configuration.disputedPath(other, use)
                 else { continue }
                 overlaps.append(
@@ -104,16 +104,4 @@ package struct RecipeOverlap: Sendable {
     package let host: String
     /// An example.
     package let path: String
-}
-
-extension HostPattern {
-    /// Whether both patterns may name one host.
-    fileprivate func matches(_ other: HostPattern) -> Bool {
-        switch (self, other) {
-        case (.any, _), (_, .any): true
-        case (.exact(let name), .below(let suffix)), (.below(let suffix), .exact(let name)): name.hasSuffix(suffix)
-        case (.below(let one), .below(let other)): one.hasSuffix(other) || other.hasSuffix(one)
-        default: self == other
-        }
-    }
 }

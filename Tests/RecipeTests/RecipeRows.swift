@@ -21,7 +21,7 @@ enum RecipeRows {
                 ("/whl/cpu/torch-2.0-cp311-linux_x86_64.whl", .exactly(86_400)),
                 ("/simple/", .atMost(600)), ("/simple/six/", .atMost(600)), ("/simple/six", .atMost(600)),
                 ("/team/pypi/simple/six/", .atMost(600)), ("/pypi/six/json", .atMost(600)),
-                ("/root/pypi/+simple/six/", .atMost(600)), ("/root/pypi/+simple/", .atMost(600)),
+                ("/ann/dev/+simple/six/", .atMost(600)), ("/ann/dev/+simple/", .atMost(600)),
                 ("/pypi/six/1.16.0/json", .atMost(600)),
                 ("/simple/six/extra", .revalidated), ("/", .revalidated),
             ])

@@ -190,7 +190,7 @@ struct RecipeUseTests {
         func recipe(_ path: String) throws -> String? {
             try handling(of: path, rules).rule.flatMap { rules.rules[$0 - 1].recipe }
         }
-        for path in ["/pypi/simple/six/", "/pypi/simple/six", "/root/pypi/+simple/six/", "/x/files/six-1.0.whl"] {
+        for path in ["/pypi/simple/six/", "/pypi/simple/six", "/ann/dev/+simple/six/", "/x/files/six-1.0.whl"] {
             #expect(try recipe(path) == "python", "\(path)")
         }
         for path in ["/npm/left-pad", "/npm/@acme%2ftool", "/npm/@acme/tool", "/npm/left-pad/-/left-pad-1.tgz"] {
@@ -242,6 +242,15 @@ struct SharedHostTests {
             #expect(notes.filter { recipe.rules.compactMap(\.note).contains($0) } == recipe.rules.compactMap(\.note))
         }
         #expect(rules[0].note == "private packages")
+    }
+
+    /// The settings of a use are those of all its rules, and make none of them more special.
+    @Test func `a use that is stored for each credential comes no earlier`() throws {
+        let rules = try rules(
+            "recipes: [ { use: npm, hosts: a.example, authorization: per-credential }, { use: cargo, hosts: a.example } ]"
+        )
+        let handling = try handling(of: "/config.json", host: "a.example", rules)
+        #expect(handling.rule.map { rules.rules[$0 - 1].recipe } == "cargo")
     }
 
     private func warnings(_ text: String) throws -> [String] {

@@ -81,7 +81,8 @@ package struct CacheHandling: Sendable, Equatable {
     package var storage: StoragePolicy = .session
     /// Which of the responses that `storage` allows on the disk are written there.
     package var admission: AdmissionUse = .all
-    /// Successes never change: they stay fresh as long as they are stored, and a client's `max-age` does not make Larder ask again.
+    /// Successes never change: they stay fresh as long as they are stored. A client that insists has the origin asked, at most once a minute
+    /// (`ReuseTerms.satisfiesInsistence`).
     package var isImmutable = false
     /// A recipe says how long the response is kept, and the path names an archive or a package: a page in its place is some error of the origin.
     package var isForFile = false

@@ -77,8 +77,7 @@ package struct CacheRules: Sendable, Equatable {
         switch decision(on: request, { $0.types.isEmpty }) {
         case .rule(let index):
             guard let index else { return applying(clientPolicy, to: defaultHandling) }
-            var handling = handling(by: index, zone: zoneOfRule[index])
-            handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+            var handling = handlingWithKey(by: index)
             handling.isForFile =
                 rules[index].recipe != nil && (handling.isImmutable || handling.ttl != nil)
                 && (request.path.map(namesPackage) ?? false)
@@ -97,12 +96,16 @@ package struct CacheRules: Sendable, Equatable {
             let conditions = rules[index].conditions
             guard conditions.types.isEmpty, conditions.holdForRequest(request, paths: .asSent, whoeverSends: true)
             else { return false }
-            var handling = handling(by: index, zone: zoneOfRule[index])
-            handling.keyRule = rules[index].key == nil ? nil : rules[index].number
-            found.append(handling)
+            found.append(handlingWithKey(by: index))
             return !conditions.dependOnClient
         }
         return decides == nil ? found + [defaultHandling] : found
+    }
+
+    private func handlingWithKey(by index: Int) -> CacheHandling {
+        var handling = handling(by: index, zone: zoneOfRule[index])
+        handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+        return handling
     }
 
     /// Whether a rule may have responses stored for each credential.

@@ -12,8 +12,7 @@ func namesPackage(_ path: ArraySlice<UInt8>) -> Bool {
 
 private let packageSuffixes = [
     "jar", "war", "ear", "aar", "klib", "pom", "module", "crate", "gem", "rz", "whl", "egg", "nupkg", "snupkg", "conda",
-    "zip",
-    "apk", "deb", "udeb", "ddeb", "dsc", "rpm", "drpm", "tgz", "gz", "bz2", "xz", "zst", "nar", "vsix",
+    "zip", "apk", "deb", "udeb", "ddeb", "dsc", "rpm", "drpm", "tgz", "gz", "bz2", "xz", "zst", "nar", "vsix",
 ]
 
 /// Whether the content is a page for people: what portals, log-ins and repository managers send with 200 in place of what they do not have.

@@ -49,7 +49,8 @@ extension Tiers {
         backStore?.contains(response.id, key) == true && !isInMemory(response, key)
     }
 
-    /// Removes what the back store has under keys that begin so. It stays in memory. Returns at once; the work is done later, on other threads.
+    /// Removes what the back store has under keys that begin so. It stays in memory. Returns at once; the work is done later, on other threads, and
+    /// left out if too much waits for them.
     ///
     /// - Parameter hash: hashes the bytes of a key.
     package func removeFromBackStore(

@@ -177,7 +177,7 @@ struct CredentialSearchTests {
         do throws(PlaceholderFault) { try check(); return nil } catch { return error.text }
     }
 
-    @Test func aRefusalSaysWhatToDo() throws {
+    @Test func `the text of a refusal names the next step of the client`() throws {
         let front = "the body cannot be examined, and only placeholders of the credential forge are allowed in it: "
         let json = try #require(required(["application/json"]))
         let bytes = try #require(required(["image/png"]))

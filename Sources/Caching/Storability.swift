@@ -30,6 +30,26 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case headTooLarge
     case staleElsewhere
     case page
+    case outdated
+    case unproven
+    case tooLarge
+    case secondHit
+    case memoryFull
+    case diskBusy
+    case diskOff
+    case partNotMissing
+
+    /// Whether the reason is the state of the store, or of another node, and not what the messages say: the next response may well be stored.
+    package var isOfStore: Bool {
+        switch self {
+        case .staleElsewhere, .outdated, .tooLarge, .secondHit, .memoryFull, .diskBusy, .diskOff, .partNotMissing: true
+        case .policy, .method, .methodOverride, .requestBody, .requestNoStore, .interimStatus, .partialContent,
+            .partMultiple, .partUnplaced, .partWeak, .partStatus, .notModified, .aboutRequest, .statusNotUnderstood,
+            .noStore, .isPrivate, .authorization, .setCookie, .varyStar, .notCacheable, .neverReusable, .headTooLarge,
+            .page, .unproven:
+            false
+        }
+    }
 
     /// The parameter `detail` of `Cache-Status` (RFC 9211 §2.8).
     package var token: StaticString {
@@ -58,6 +78,14 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .headTooLarge: "head-too-large"
         case .staleElsewhere: "stale-elsewhere"
         case .page: "page"
+        case .outdated: "outdated"
+        case .unproven: "unproven"
+        case .tooLarge: "too-large"
+        case .secondHit: "second-hit"
+        case .memoryFull: "memory-full"
+        case .diskBusy: "disk-busy"
+        case .diskOff: "disk-off"
+        case .partNotMissing: "part-not-missing"
         }
     }
 
@@ -88,6 +116,14 @@ package enum NotStoredReason: CaseIterable, Sendable {
             "validations have added so many fields that the head is larger than one that is received may be"
         case .staleElsewhere: "another node of the fleet had it stored, and stale, and the origin did not confirm it"
         case .page: "the origin sent a page (text/html) in place of a package"
+        case .outdated: "the URL was purged or changed while the response was on its way"
+        case .unproven: "a rule wants the content proven, and nothing says which digest it has"
+        case .tooLarge: "the response is longer than cache.object_size_max"
+        case .secondHit: "admission: second-hit keeps so long a response from its second request on"
+        case .memoryFull: "all memory of the cache is in use at this moment"
+        case .diskBusy: "so much waits to be written that the disk takes no more"
+        case .diskOff: "the disk takes nothing after an error"
+        case .partNotMissing: "the part is stored already, or others are being fetched, or memory has no room for it"
         }
     }
 }

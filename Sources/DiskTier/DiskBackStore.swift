@@ -58,6 +58,8 @@ package final class DiskBackStore: BackStore {
     }
     package func setQueue(bytesMax: Int) { store.setQueue(bytesMax: bytesMax) }
     package var isBehind: Bool { store.isBehind }
+    package var isStuck: Bool { store.isStuck }
+    package func whenCaughtUp(_ call: @escaping @Sendable () -> Void) { store.whenCaughtUp(call) }
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { store.perform(work) }
     package func flush() -> Bool { store.flush() }
     package func close() { store.close() }
@@ -112,13 +114,17 @@ package final class DiskBackStore: BackStore {
     package func nextID() -> StoredID { StoredID(store.nextID()) }
     package var newestID: StoredID { StoredID(store.newestID) }
 
-    package func store(_ response: ResponseToStore, body: Body) -> StoringOutcome {
+    package func prospect(bytes: Int, _ retention: Retention, isNow: Bool) -> StoringOutcome {
+        StoringOutcome(store.prospect(bytes: bytes, StorageClass(retention), isNow: isNow))
+    }
+
+    package func store(_ response: ResponseToStore, body: Body, isPromised: Bool) -> StoringOutcome {
         StoringOutcome(
             store.store(
                 PackedObject(
                     id: ObjectID(response.id), hash: response.key.folded, key: response.keyBytes,
                     attributes: ObjectAttributes(response.form.attributes), head: response.form.head,
-                    body: body)))
+                    body: body), isPromised: isPromised))
     }
 
     package func makeBlocks(

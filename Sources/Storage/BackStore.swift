@@ -27,6 +27,10 @@ package protocol BackStore: AnyObject, Sendable {
     func setQueue(bytesMax: Int)
     /// Whether so much waits to be written that responses which can wait are not offered: half of `setQueue`.
     var isBehind: Bool { get }
+    /// Whether the store is behind, and nothing was written for some seconds: nobody should wait for it.
+    var isStuck: Bool { get }
+    /// Calls `call` once, on any thread, when the store is no longer behind or has ended: immediately if that is so already.
+    func whenCaughtUp(_ call: @escaping @Sendable () -> Void)
     /// Runs work that may block, on a thread of the store. Returns false, and does not run it, if too much work is waiting.
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool
     /// Blocks until every change that was requested before is durable. Returns false if one of them is not.
@@ -71,8 +75,15 @@ package protocol BackStore: AnyObject, Sendable {
     func nextID() -> StoredID
     /// The number that `nextID` returned last.
     var newestID: StoredID { get }
+    /// What `store` would return now.
+    /// - Parameters:
+    ///   - bytes: the length of the body, as far as it is known.
+    ///   - isNow: whether the response would be stored at once, and not when its body has come.
+    func prospect(bytes: Int, _ retention: Retention, isNow: Bool) -> StoringOutcome
     /// Accepts a response with a complete body of at most `Tiers.wholeBytesMax` bytes, to be written soon.
-    func store(_ response: ResponseToStore, body: Body) -> StoringOutcome
+    /// - Parameter isPromised: whether the response is accepted however much waits to be written. Whoever promises that to clients holds
+    ///   fetches back while the store is behind.
+    func store(_ response: ResponseToStore, body: Body, isPromised: Bool) -> StoringOutcome
     /// Accepts a response with a large body of which no block is present yet.
     /// - Parameter length: of the body. Nil if it is not known yet: the response cannot be found before `BodyBlocks.finish`, and
     ///   nothing of it is left if the process ends before that.
@@ -139,6 +150,9 @@ extension BackStore {
     package func keep(_ note: [UInt8], as name: String) -> Bool { false }
     package func note(_ name: String) -> [UInt8]? { nil }
     package func fileRange(of place: StoredPlace, from offset: Int, count: Int) -> FileRange? { nil }
+    package var isStuck: Bool { false }
+    package func whenCaughtUp(_ call: @escaping @Sendable () -> Void) { call() }
+    package func prospect(bytes: Int, _ retention: Retention, isNow: Bool) -> StoringOutcome { .accepted }
 }
 
 extension BodyBlocks {

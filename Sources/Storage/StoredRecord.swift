@@ -28,6 +28,8 @@ internal import Synchronization
     private let revoked = Atomic<Bool>(false)
     /// The back store can never take the response: it must not outlive this process, or it is too large.
     private let unstorable = Atomic<Bool>(false)
+    /// `Tenure.rawValue`.
+    private let tenureCode = Atomic<UInt8>(Tenure.asMeant.rawValue)
     /// Uses since the response entered its queue. Saturates at 3 (S3-FIFO).
     private let uses = Atomic<UInt8>(0)
     private let hitCount = Atomic<UInt32>(0)
@@ -88,6 +90,12 @@ extension StoredRecord {
     @discardableResult
     final func giveUpStoredID(_ id: StoredID) -> Bool {
         storedNumber.compareExchange(expected: id.rawValue, desired: 0, ordering: .sequentiallyConsistent).exchanged
+    }
+
+    /// How long the response stays, compared with how long its rules want it to.
+    package final var tenure: Tenure {
+        get { Tenure(rawValue: tenureCode.load(ordering: .relaxed)) ?? .asMeant }
+        set { tenureCode.store(newValue.rawValue, ordering: .relaxed) }
     }
 
     final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }

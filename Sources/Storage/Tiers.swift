@@ -88,7 +88,7 @@ package final class Tiers: Sendable {
         guard !record.isUnstorable, !backStore.isBehind, variants(of: record).contains(where: { $0 === record }) else {
             return
         }
-        persist(record)
+        persist(record, isPromised: false)
     }
 
     /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.
@@ -112,6 +112,7 @@ package final class Tiers: Sendable {
     package func replaceInMemory(_ old: StoredRecord, with new: StoredRecord) -> Bool {
         let known = old.storedID
         new.storedID = known
+        new.tenure = old.tenure
         guard memory.replace(old, with: new) else { return false }
         keepNumber(known, of: old, for: new)
         return true
@@ -128,7 +129,7 @@ package final class Tiers: Sendable {
         if !isTaken { return backStore.remove(id, old.key, old.keyBytes) }
         guard new.giveUpStoredID(id) else { return }
         backStore.remove(id, old.key, old.keyBytes)
-        persist(new)
+        persist(new, isPromised: new.tenure != .memoryOnly)
     }
 
     package func remove(_ record: StoredRecord) {
@@ -195,23 +196,28 @@ package final class Tiers: Sendable {
 
 extension Tiers {
     /// Queues a complete response for the back store, unless it is there already or must not outlive this process. If a response with a renewed head
-    /// has replaced it, that one is queued. A response that the back store refuses is offered again when it is used (`touch`). The back
-    /// store counts its refusals.
-    package func persist(_ record: StoredRecord) {
-        guard let backStore, backStore.isOn, let record = current(record), record.storedID == nil,
-            record.body.state == .complete, record.body.isResident
+    /// has replaced it, that one is queued. The `tenure` of a response that the back store refuses says so, and it is offered again when it
+    /// is used (`touch`). The back store counts its refusals.
+    /// - Parameter isPromised: whether clients were told that the response is stored. The back store then takes it however much waits.
+    package func persist(_ record: StoredRecord, isPromised: Bool = false) {
+        guard let backStore, let record = current(record), record.storedID == nil, record.body.state == .complete,
+            record.body.isResident
         else { return }
         guard var form = format?.form(record) else { return record.markUnstorable() }
+        guard backStore.isOn else { return record.tenure = .memoryOnly }
         let id = backStore.nextID()
         // Two threads may serve the response at once. The one that sets the number writes it.
         guard record.takeStoredID(id) else { return }
-        var outcome = write(record, id, form, to: backStore)
+        var tenure = Tenure.asMeant
+        var outcome = write(record, id, form, isPromised, to: backStore)
         if outcome == .pinnedQuotaFull {
             // Store it as one that may be evicted. The back store has counted the refusal and told the operator.
             form.attributes.retention = .permanent
-            outcome = write(record, id, form, to: backStore)
+            tenure = .unpinned
+            outcome = write(record, id, form, isPromised, to: backStore)
         }
         if outcome == .tooLarge { record.markUnstorable() }
+        record.tenure = outcome == .accepted ? tenure : .memoryOnly
         guard outcome != .accepted || record.isRevoked else { return }
         // Another response may have taken its place, and its number with it (`keepNumber`).
         record.giveUpStoredID(id)
@@ -222,13 +228,36 @@ extension Tiers {
             // It was removed or replaced meanwhile, by a thread that may not have seen the number. Another one may have read it from the back store.
             backStore.remove(id, record.key, record.keyBytes)
             for holder in holders { memory.remove(holder) }
-            persist(record)
+            persist(record, isPromised: isPromised)
         }
     }
 
     /// The response, or the one that took its place with the same body. Nil if it was removed, or kept out.
     private func current(_ record: StoredRecord) -> StoredRecord? {
         record.isRevoked ? variants(of: record).first { $0.body === record.body } : record
+    }
+
+    /// Sets the `tenure` of a response that belongs on the back store, and whose body is still coming or has just come, to what is known by now.
+    /// Clients are told at the beginning of the body, and `persist` keeps the word at its end.
+    /// - Parameters:
+    ///   - bytes: the length of the body, as far as it is known.
+    package func foresee(_ record: StoredRecord, bytes: Int, _ retention: Retention) {
+        guard let backStore else { return }
+        switch backStore.prospect(bytes: bytes, retention, isNow: record.body.isComplete) {
+        case .accepted: break
+        case .busy, .off, .tooLarge: record.tenure = .memoryOnly
+        case .pinnedQuotaFull: record.tenure = .unpinned
+        }
+    }
+
+    /// Whether the writers of bodies that go to the back store have to pause: so much waits to be written, and some of it is written every
+    /// few seconds. `whenCaughtUp` tells when they go on.
+    package var writersShouldPause: Bool { backStore.map { $0.isBehind && !$0.isStuck } ?? false }
+
+    /// Wakes once when the back store has caught up: within this call if it has by now.
+    package func whenCaughtUp(_ wake: Wake) {
+        guard let backStore else { return wake() }
+        backStore.whenCaughtUp { wake() }
     }
 
     /// The response was not inserted and is for those who read it alone: it is not written either when its body is complete.
@@ -242,11 +271,13 @@ extension Tiers {
     package func wasSeenBefore(_ key: StorageKey) -> Bool { refusedOnce.hasSeen(key) }
 
     private func write(
-        _ record: StoredRecord, _ id: StoredID, _ form: ResponseForm, to backStore: any BackStore
+        _ record: StoredRecord, _ id: StoredID, _ form: ResponseForm, _ isPromised: Bool, to backStore: any BackStore
     ) -> StoringOutcome {
         let response = ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form)
         let length = record.body.length
-        guard length > Self.wholeBytesMax else { return backStore.store(response, body: record.body) }
+        guard length > Self.wholeBytesMax else {
+            return backStore.store(response, body: record.body, isPromised: isPromised)
+        }
         // The length was unknown when the body began, and the back store did not accept the body when it became large.
         switch backStore.makeBlocks(for: response, length: length) {
         case .failure(let refusal): return refusal.outcome
@@ -268,10 +299,11 @@ extension Tiers {
             let body = memory.makeSparseBody(length: length, heldMax: length)
         else { return nil }
         let record = make(body)
-        guard let (id, blocks) = makeBlocks(for: record, length: length, on: backStore) else { return nil }
-        body.attach(LargeCopy(blocks))
-        largeBodies.add(body, id)
-        record.storedID = id
+        guard let made = makeBlocks(for: record, length: length, on: backStore) else { return nil }
+        body.attach(LargeCopy(made.blocks))
+        largeBodies.add(body, made.id)
+        record.storedID = made.id
+        record.tenure = made.tenure
         return record
     }
 
@@ -291,8 +323,9 @@ extension Tiers {
         precondition(old.state == .growing && old.announcedLength == nil, "the length of the body is not known")
         guard let backStore, backStore.isOn, old.large == nil, !old.isWindowed, old.length <= lengthMax,
             let current = variants(of: record).first(where: { $0.body === old }),
-            let (id, blocks) = makeBlocks(for: current, length: nil, on: backStore)
+            let made = makeBlocks(for: current, length: nil, on: backStore)
         else { return nil }
+        let (id, blocks) = (made.id, made.blocks)
         let copy = LargeCopy(blocks)
         copy.predecessor = old
         guard let body = memory.makeLargeBody(copy, lengthMax: lengthMax), body.append(contentsOf: old) else {
@@ -303,6 +336,7 @@ extension Tiers {
         largeBodies.add(body, id)
         let moved = make(current, body)
         moved.storedID = id
+        moved.tenure = made.tenure
         guard memory.replace(current, with: moved) else {
             blocks.abandon()
             return nil
@@ -314,8 +348,9 @@ extension Tiers {
     /// - Returns: nil if the response is for this process alone, or if the back store does not accept it.
     private func makeBlocks(
         for record: StoredRecord, length: Int?, on backStore: any BackStore
-    ) -> (StoredID, any BodyBlocks)? {
+    ) -> (id: StoredID, blocks: any BodyBlocks, tenure: Tenure)? {
         guard var form = format?.form(record) else { return nil }
+        var tenure = Tenure.asMeant
         let id = backStore.nextID()
         func make() -> Result<any BodyBlocks, StoringRefusal> {
             backStore.makeBlocks(
@@ -324,9 +359,10 @@ extension Tiers {
         var made = make()
         if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
             form.attributes.retention = .permanent
+            tenure = .unpinned
             made = make()
         }
         guard case .success(let blocks) = made else { return nil }
-        return (id, blocks)
+        return (id, blocks, tenure)
     }
 }

@@ -17,8 +17,8 @@ extension Retrieval {
         case .interim: return interim(now(), staleMayServe)
         case .switched: return switched(now(), staleMayServe)
         case .invalidHead: return headFailed(.responseInvalid, now(), staleMayServe)
-        case .stored: return storingDecided(isStored: true)
-        case .notStored: return storingDecided(isStored: false)
+        case .stored: return storingDecided(nil)
+        case .notStored(let reason): return storingDecided(reason)
         case .received(let count): return received(count)
         case .ended(let byClosing): return ended(byClosing, now())
         case .brokeOff: return brokeOff(now())
@@ -247,22 +247,21 @@ extension Retrieval {
 
     // MARK: the body
 
-    private mutating func storingDecided(isStored: Bool) -> Action {
+    /// - Parameter reason: why the response is not stored. Nil if it is.
+    private mutating func storingDecided(_ reason: NotStoredReason?) -> Action {
         switch state {
         case .storing(let receiving):
             guard let response = passed.take() else { preconditionFailure("what is to be stored has a head") }
-            if isStored {
+            guard let reason else {
                 listener = listener.whenAnswered
                 state = .receiving(receiving)
                 return .none
             }
-            return pass(response, notStored: isPart(sink) ? .partialContent : nil, invalidates: false)
+            return pass(response, notStored: reason, invalidates: false)
         case .ready, .opening, .asked, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("nothing is being stored")
         }
     }
-
-    private func isPart(_ sink: Sink) -> Bool { if case .fill = sink { true } else { false } }
 
     private mutating func received(_ count: Int) -> Action {
         precondition(count >= 0, "bytes are not taken back")

@@ -19,7 +19,7 @@ extension Retrieval {
         /// The sink that `store` or `storePart` asked for was made.
         case stored
         /// The store has no room, or the response was invalidated in the meantime.
-        case notStored
+        case notStored(NotStoredReason)
         /// So many bytes of the body were received. They are not in the sink yet.
         case received(Int)
         /// The body is complete by its framing. `byClosing`: the end of the connection ended it.
@@ -142,7 +142,7 @@ extension Retrieval {
 
     /// A response that is passed on to the client alone.
     package struct Passing: Equatable, Sendable {
-        /// Why the response is not stored. Nil if the store had no room.
+        /// Why the response is not stored. Nil if another response did not come as expected.
         package let notStored: NotStoredReason?
         /// Remove the responses that are stored for the target (RFC 9111 §4.4).
         package let invalidates: Bool
@@ -150,7 +150,7 @@ extension Retrieval {
         package let updatesStored: Bool
 
         /// Whether the response is for this client because of what it says.
-        package var refutesSharing: Bool { notStored != nil && notStored != .staleElsewhere }
+        package var refutesSharing: Bool { notStored?.isOfStore == false }
 
         package init(notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool) {
             self.notStored = notStored

@@ -5,7 +5,7 @@ import Upstream
 
 /// `larder warm [URL]... [--from FILE] [--page URL]...`
 ///
-/// Exit status 0: everything was fetched, whether or not the proxy stored it. 1: something failed.
+/// Exit status 0: everything was fetched, and stored as its rules want it. 1: something failed, or the disk did not take something.
 func warmCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     if arguments[.user] != nil, arguments[.from] == "-", !isInputTerminal {
         throw UsageError("--user and --from - cannot both read standard input")
@@ -43,7 +43,7 @@ private func warm(_ plan: WarmPlan, _ addresses: [SocketAddress], form: WarmRepo
         return ExitStatus.failed
     }
     report.finish()
-    return report.sum.failed == 0 ? ExitStatus.done : ExitStatus.failed
+    return report.sum.failed == 0 && report.sum.broken == 0 ? ExitStatus.done : ExitStatus.failed
 }
 
 private func warmAddresses(

@@ -108,6 +108,11 @@ struct WarmOutcomeTests {
         (["larder; fwd=uri-miss; fwd-status=200; detail=no-store"], .notStored(reason: "no-store")),
         (["larder; fwd=uri-miss; detail=\"too large\""], .notStored(reason: "too large")),
         (["larder; fwd=bypass"], .notStored(reason: "no reason given")),
+        (["larder; fwd=uri-miss; fwd-status=200; ttl=60; detail=memory-only"], .notStored(reason: "memory-only")),
+        (["larder; hit; ttl=60; detail=memory-only"], .notStored(reason: "memory-only")),
+        (["larder; fwd=stale; fwd-status=304; ttl=9; detail=memory-only"], .notStored(reason: "memory-only")),
+        (["larder; fwd=uri-miss; fwd-status=200; stored; detail=unpinned"], .storedUnpinned),
+        (["larder; fwd=uri-miss; fwd-status=200; stored; detail=peer"], .stored),
         (["other; hit", "larder; fwd=uri-miss; stored"], .stored),
         (["other; fwd=miss; detail=x, larder; hit"], .hit),
     ]
@@ -159,9 +164,25 @@ struct WarmOutcomeTests {
             all.text(.seconds(1))
                 == "fetched 4, 2.5 KiB in 1.0 s: 1 stored, 0 hits, 3 not stored (b: 2, a: 1); 1 failed"
         )
+        let unpinned = sum(.stored, .storedUnpinned)
+        #expect(unpinned.text(.zero).contains("2 stored (1 not pinned, the quota is full), 0 hits"))
+        #expect(try JSONValue(parsing: Array(unpinned.json(.zero).utf8))["summary"]?["unpinned"] == .integer(1))
         let json = try JSONValue(parsing: Array(all.json(.seconds(1)).utf8))["summary"]
         #expect(json?["fetched"] == .integer(4) && json?["failed"] == .integer(1))
         #expect(json?["not_stored"]?["b"] == .integer(2))
+    }
+
+    static let promises: [(outcome: WarmOutcome, mayBeStoredLater: Bool, isBroken: Bool)] = [
+        (.hit, false, false), (.stored, false, false), (.failed(reason: "status 404"), false, false),
+        (.notStored(reason: "no-store"), false, false), (.storedUnpinned, false, true),
+        (.notStored(reason: "memory-only"), true, true), (.notStored(reason: "disk-busy"), true, true),
+        (.notStored(reason: "memory-full"), true, true), (.notStored(reason: "disk-off"), false, true),
+    ]
+    @Test(arguments: promises) func `what the disk did not take is tried again, and is no success`(
+        _ row: (outcome: WarmOutcome, mayBeStoredLater: Bool, isBroken: Bool)
+    ) {
+        #expect(row.outcome.mayBeStoredLater == row.mayBeStoredLater)
+        #expect(sum(row.outcome).broken == (row.isBroken ? 1 : 0))
     }
 
     @Test func `the bar grows with the number of URLs that are done`() {

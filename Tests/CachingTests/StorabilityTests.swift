@@ -208,6 +208,8 @@ struct StorabilityTests {
         seen.formUnion(HandlingTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
         // `Retrieval` decides the one, and PageTests have the rows of the other.
         seen.formUnion([.staleElsewhere, .page])
+        // The fetch knows the others: they are the state of the store, or that of a proof.
+        seen.formUnion(NotStoredReason.allCases.filter(\.isOfStore) + [.unproven])
         #expect(seen == Set(NotStoredReason.allCases))
         #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)
     }

@@ -59,6 +59,34 @@ struct WarmTests {
         }
     }
 
+    @Test(arguments: ["", "rules: [ { storage: pinned } ]"])
+    func `what is called stored is there after a restart, however fast it comes`(_ rules: String) async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place, server: "expires 1d;")
+            let names = (0..<400).map { "\($0)" }
+            for name in names {
+                try place.write(
+                    "www/\(name)", Array(repeating: UInt8(truncatingIfNeeded: name.hashValue), count: 300_000))
+            }
+            let urls = try place.write("urls", names.map { "\(nginx.url)/\($0)\n" }.joined().utf8)
+            // A quarter of 16 MiB may wait to be written.
+            let adminPort = FreePort.take()
+            let text = Larder.configuration(in: place, adminPort: adminPort).replacingOccurrences(
+                of: "cache: { memory: 64MiB, disk: { size: 0 } }",
+                with:
+                    "cache:\n  memory: 16MiB\n  disk: { path: \(place.path("store")), size: 1GiB, pinned: 1GiB }\n  \(rules)"
+            )
+            var larder = try await Larder.start(in: place, text: text, adminPort: adminPort)
+            let output = try await warm("--from", urls, "-j", "16", through: larder)
+            #expect(output.status == 0 && output.out.contains(": 400 stored, 0 hits"), "\(output.out.suffix(300))")
+            await larder.child.stop()
+            larder = try await Larder.start(in: place, text: text, adminPort: adminPort)
+            var lost: [String] = []
+            for name in names where try await !isStored("/\(name)", nginx, larder) { lost.append(name) }
+            #expect(lost.isEmpty)
+        }
+    }
+
     @Test func `a page is fetched with what its HTML and its stylesheets name`() async throws {
         try await with { place, nginx, larder in
             let html = """

@@ -204,7 +204,7 @@ final class SimulatedFetch {
             let cached = machine.responseToStore
             if invalidates { invalidate() }
             store(cached)
-        case .storePart(let part): feed(place(part) ? .stored : .notStored)
+        case .storePart(let part): feed(place(part) ? .stored : .notStored(.partNotMissing))
         case .freshen(let which): freshen(which)
         case .serveStale: serveStale()
         case .pass(let passing): pass(passing)
@@ -351,7 +351,7 @@ final class SimulatedFetch {
         if passing.invalidates { invalidate() }
         if passing.updatesStored { updateStored() }
         resolve(.notShared)
-        if transfer != nil, passing.notStored != nil {
+        if transfer != nil, passing.refutesSharing {
             world.store.keepApart(request.uri, until: world.trueTime + 30)
         }
         sink = .pass

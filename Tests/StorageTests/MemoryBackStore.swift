@@ -156,7 +156,7 @@ final class MemoryBackStore: BackStore {
     func nextID() -> StoredID { medium.nextID() }
     var newestID: StoredID { medium.newestID }
 
-    func store(_ response: ResponseToStore, body: Body) -> StoringOutcome {
+    func store(_ response: ResponseToStore, body: Body, isPromised: Bool) -> StoringOutcome {
         pending.withLock { $0[response.id] = response }
         write { [self] in
             let bytes = body.bytes()

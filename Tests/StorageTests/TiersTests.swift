@@ -115,6 +115,33 @@ struct TiersTests {
         #expect(backStore.queueBytesMax.withLock { $0 } == queue << 20)
     }
 
+    @Test func `what a busy disk was to take says so until the disk takes it, and what was promised is taken`() throws {
+        try with(.disk) { room in
+            room.calls.shut()
+            // 16 MiB may wait.
+            let stored = try (0..<20).map { try room.store("\($0)", "en|1", bytes: 1 << 20) }
+            let refused = try #require(stored.last)
+            #expect(stored[0].tenure == .asMeant && refused.tenure == .memoryOnly)
+            room.tiers.foresee(refused, bytes: 1 << 20, .permanent)
+            #expect(refused.tenure == .memoryOnly)
+            #expect(room.tiers.writersShouldPause)
+            let renewed = Versioned("19", "en|2", refused.body)
+            #expect(room.tiers.replace(refused, with: renewed))
+            #expect(renewed.tenure == .memoryOnly, "a new head does not bring it to the disk")
+            let promised = try room.record("promised", "en|1", bytes: 1 << 20)
+            #expect(room.tiers.insert(promised))
+            room.tiers.persist(promised, isPromised: true)
+            #expect(promised.storedID != nil && promised.tenure == .asMeant)
+            room.calls.open()
+            #expect(room.backStore.flush())
+            #expect(!room.tiers.writersShouldPause)
+            room.tiers.touch(renewed)
+            #expect(renewed.storedID != nil && renewed.tenure == .asMeant)
+            try room.reopen()
+            #expect(room.heads("19") == ["en|2"] && room.heads("promised") == ["en|1"])
+        }
+    }
+
     @Test func `a response that a busy disk refused is offered again when it is used`() throws {
         try with(.disk) { room in
             room.calls.shut()

@@ -42,7 +42,7 @@ enum Fact: Sendable {
     static let switched = Fact.event(.switched)
     static let invalidHead = Fact.event(.invalidHead)
     static let stored = Fact.event(.stored)
-    static let notStored = Fact.event(.notStored)
+    static let notStored = Fact.event(.notStored(.memoryFull))
     static let brokeOff = Fact.event(.brokeOff)
     static let sinkFull = Fact.event(.sinkFull)
     static let timedOut = Fact.event(.timedOut)
@@ -348,11 +348,9 @@ struct RetrievalTests {
             "a fresh response is stored", miss(), open + [head(200, hundred, length: 100), .stored],
             expect: opened + ["store", "none"]),
         Row(
-            "a response that the store has no room for is passed on", miss(),
+            "a response that the store has no room for is passed on, with that reason", miss(),
             open + [head(200, hundred, length: 100), .notStored],
-            expect: opened + [
-                "store", "\(Retrieval.Action.pass(.init(notStored: nil, invalidates: false, updatesStored: false)))",
-            ]),
+            expect: opened + ["store", "\(passAsIs(.memoryFull, false))"]),
         Row("no-store is passed on", miss(), open + [head(200, unstorable)], expect: opened + ["\(passNoStore)"]),
         Row(
             "what another node has stale is passed on, and not stored", miss(),

@@ -218,10 +218,14 @@ struct Ledger: Sendable {
     /// Reserves a share of the quota for an object that will be written. Returns false if the quota is full.
     mutating func promise(_ bytes: UInt64, _ storageClass: StorageClass) -> Bool {
         precondition(bytes > 0, "a record takes space")
-        guard storageClass == .pinned else { return true }
-        guard pinnedBytes + promisedPinnedBytes + bytes <= pinnedMax else { return false }
-        promisedPinnedBytes += bytes
+        guard mayPromise(bytes, storageClass) else { return false }
+        if storageClass == .pinned { promisedPinnedBytes += bytes }
         return true
+    }
+
+    /// Whether `promise` would return true.
+    func mayPromise(_ bytes: UInt64, _ storageClass: StorageClass) -> Bool {
+        storageClass != .pinned || pinnedBytes + promisedPinnedBytes + bytes <= pinnedMax
     }
 
     /// Gives the share back: the object is not written after all, or it is live now and counted as such.

@@ -40,10 +40,7 @@ extension Writer {
 
     /// Gives up storing the object: its blocks end in false, and its space is free again.
     func refuse(_ object: LargeObject) {
-        if parts.pending.cancel(object.hash, object.id) {
-            parts.counters.lostObjects.count()
-            parts.counters.droppedObjects.count()
-        }
+        if parts.pending.cancel(object.hash, object.id) { parts.lost(object.key) }
         release(object)
     }
 
@@ -202,7 +199,10 @@ extension Writer {
             }
             keeper.record([], touched: .large(file))
         }
-        if isDone { parts.counters.storedBytes.count(UInt64(run.bytes)) }
+        if isDone {
+            parts.counters.storedBytes.count(UInt64(run.bytes))
+            queue.noteProgress()
+        }
         object.written(run.bytes)
         // After the table: whoever is called may read the blocks at once.
         for call in run.calls { call(isDone) }

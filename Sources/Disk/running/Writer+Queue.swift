@@ -63,10 +63,28 @@ final class WriterQueue: Sendable {
         var isSpaceSignalled = false
         /// More bytes are refused.
         var bytesMax: Int
+        /// Called when less than half of that waits again, or when the queue ends.
+        var waiters: [@Sendable () -> Void] = []
+
+        var level: Level {
+            if bytes >= bytesMax { return .full }
+            return bytes >= bytesMax / 2 ? .half : .low
+        }
+
+        /// Those who wait for a lower level, if it is reached.
+        mutating func takeWaiters() -> [@Sendable () -> Void] {
+            guard level == .low || life != .open, !waiters.isEmpty else { return [] }
+            defer { waiters = [] }
+            return waiters
+        }
     }
+    /// How much waits, in halves of what may wait.
+    private enum Level: UInt8 { case low, half, full }
     private let state: Locked<State>
-    /// Whether at least half of what may wait is waiting. It is written under the lock and read without it, because hits read it.
-    private let halfFull = Atomic(false)
+    /// The level. It is written under the lock and read without it, because hits read it.
+    private let levelNow = Atomic(Level.low.rawValue)
+    /// When the writer last wrote something, or had nothing to write: nanoseconds of the monotonic clock.
+    private let progressAt: Atomic<UInt64>
     private let wake = CountingSemaphore()
     private let wakeBytes: Int
     private let nap: Duration
@@ -74,24 +92,52 @@ final class WriterQueue: Sendable {
     init(bytesMax: Int, wakeBytes: Int, nap: Duration) {
         precondition(bytesMax > 0 && wakeBytes >= 0 && nap >= .zero, "a queue has space, and bounds are not negative")
         state = Locked(State(bytesMax: bytesMax))
+        progressAt = Atomic(MonotonicTime.read().nanoseconds)
         self.wakeBytes = wakeBytes
         self.nap = nap
     }
 
     var waitingBytes: Int { state.withLock { $0.bytes } }
-    var isHalfFull: Bool { halfFull.load(ordering: .relaxed) }
+    /// Whether at least half of what may wait is waiting.
+    var isHalfFull: Bool { levelNow.load(ordering: .relaxed) != Level.low.rawValue }
+    /// Whether a job that counts against the bound would be refused.
+    var isFull: Bool { levelNow.load(ordering: .relaxed) == Level.full.rawValue }
 
     private func noteLevel(_ state: State) {
-        halfFull.store(state.bytes >= state.bytesMax / 2, ordering: .relaxed)
+        let before = levelNow.exchange(state.level.rawValue, ordering: .relaxed)
+        // Until now the writer kept up.
+        if before == Level.low.rawValue, state.level != .low { noteProgress() }
+    }
+
+    /// The writer has written something.
+    func noteProgress() { progressAt.store(MonotonicTime.read().nanoseconds, ordering: .relaxed) }
+
+    /// Whether at least half of what may wait is waiting, and nothing was written for `time`.
+    func isStuck(for time: Duration) -> Bool {
+        guard isHalfFull else { return false }
+        let last = MonotonicTime(nanoseconds: progressAt.load(ordering: .relaxed))
+        return MonotonicTime.read().duration(since: last) >= time
+    }
+
+    /// Calls `call` once when less than half of what may wait is waiting, or when the queue ends: at once if that is so already.
+    func whenLow(_ call: @escaping @Sendable () -> Void) {
+        let isDue = state.withLock { state in
+            if state.level == .low || state.life != .open { return true }
+            state.waiters.append(call)
+            return false
+        }
+        if isDue { call() }
     }
 
     /// Another bound. What waits already stays.
     func setBound(_ bytesMax: Int) {
         precondition(bytesMax > 0, "a queue has space")
-        state.withLock { state in
+        let waiters = state.withLock { state in
             state.bytesMax = bytesMax
             noteLevel(state)
+            return state.takeWaiters()
         }
+        for call in waiters { call() }
     }
 
     /// - Parameters:
@@ -151,11 +197,13 @@ final class WriterQueue: Sendable {
     func abandon() { end(.abandoned) }
 
     private func end(_ life: Life) {
-        state.withLock { state in
+        let waiters = state.withLock { state in
             state.life = life
             state.sleep = .awake
+            return state.takeWaiters()
         }
         wake.signal()
+        for call in waiters { call() }
     }
 
     var isAbandoned: Bool { state.withLock { $0.life == .abandoned } }
@@ -177,11 +225,13 @@ final class WriterQueue: Sendable {
 
     /// Jobs that were taken are done: gives their bytes back to the bound.
     func done(_ bytes: Int) {
-        state.withLock { state in
+        let waiters = state.withLock { state in
             state.bytes -= bytes
             precondition(bytes >= 0 && state.bytes >= state.jobBytes, "only what was taken is done")
             noteLevel(state)
+            return state.takeWaiters()
         }
+        for call in waiters { call() }
     }
 
     /// Takes all jobs. Sleeps until there is one.

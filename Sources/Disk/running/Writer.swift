@@ -183,10 +183,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     /// Gives up storing the object: releases its share of the quota and everything that was kept for it.
     private func refuse(_ object: PackedObject, _ length: UInt64) {
-        if parts.pending.cancel(object.hash, object.id) {
-            parts.counters.lostObjects.count()
-            parts.counters.droppedObjects.count()
-        }
+        if parts.pending.cancel(object.hash, object.id) { parts.lost(object.key) }
         parts.renewals.forget(object.id)
         parts.ledger.withLock { $0.withdraw(length, object.attributes.storageClass) }
     }
@@ -353,6 +350,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             // An object that was removed while it was being written needs a drop record of its own: write another batch.
         } while !removals.isEmpty
         precondition(steps.isEmpty && claimed == 0, "nothing is collected or claimed behind a written batch")
+        queue.noteProgress()
     }
 
     /// Hands changes to the keeper, together with the segment to synchronize before they are committed.

@@ -10,8 +10,8 @@ package final class DiskStore: @unchecked Sendable {
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let reader: DiskStoreReader
-    /// When the last warning was logged, in seconds of the clock that never goes back.
-    private let lastPinnedWarning = Atomic<Int64>(-60)
+    private let linesOfPinned = RareLine()
+    private let linesOfBusy = RareLine()
     private let threads: DiskStoreThreads
 
     private init(_ parts: DiskStoreParts, _ threads: DiskStoreThreads) {
@@ -64,6 +64,23 @@ package final class DiskStore: @unchecked Sendable {
     package func setQueue(bytesMax: Int) { queue.setBound(bytesMax) }
     /// Whether at least half of that waits. Cheap.
     package var isBehind: Bool { queue.isHalfFull }
+    /// Whether that is so and nothing was written for some seconds: waiting for the store may take for ever.
+    package var isStuck: Bool { queue.isStuck(for: parts.tuning.stuckAfter) }
+    /// Calls `call` once, on any thread, when the store is no longer behind or has ended: at once if that is so already.
+    package func whenCaughtUp(_ call: @escaping @Sendable () -> Void) { queue.whenLow(call) }
+
+    /// What `store` would return for an object now.
+    /// - Parameters:
+    ///   - bytes: the length of its body, as far as it is known.
+    ///   - isNow: whether it would be given to the store at once, and not when its body has come.
+    package func prospect(bytes: Int, _ storageClass: StorageClass, isNow: Bool) -> StoreOutcome {
+        guard parts.health.isOn else { return .off }
+        if isStuck || isNow && queue.isFull { return .busy }
+        if storageClass == .pinned, !parts.ledger.withLock({ $0.mayPromise(UInt64(max(bytes, 1)), storageClass) }) {
+            return .pinnedQuotaFull
+        }
+        return .taken
+    }
 
     /// Takes effect at once. A size below `Directory.sizeMin` is raised to it.
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
@@ -155,7 +172,8 @@ package final class DiskStore: @unchecked Sendable {
 
     /// Has an object of at most 1 MiB written soon. Nothing is stored unless this returns `taken`. The object can be found once it
     /// is written.
-    package func store(_ object: PackedObject) -> StoreOutcome {
+    /// - Parameter isPromised: whether the object is taken however much waits. Whoever promises that holds back by `isBehind`.
+    package func store(_ object: PackedObject, isPromised: Bool = false) -> StoreOutcome {
         guard parts.health.isOn else { return .off }
         guard object.body.byteCount <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
             return .tooLarge
@@ -167,11 +185,20 @@ package final class DiskStore: @unchecked Sendable {
         }
         // Before the job is queued: the writer refuses an object that does not wait.
         parts.pending.add(object.hash, object.id)
-        if queue.put(.object(object, length: length), bytes: Int(length), isBounded: true) { return .taken }
+        if queue.put(.object(object, length: length), bytes: Int(length), isBounded: !isPromised) { return .taken }
         parts.pending.cancel(object.hash, object.id)
         parts.ledger.withLock { $0.withdraw(length, storageClass) }
-        parts.counters.refusedBusy.count()
+        refusedBusy(object.key)
         return .busy
+    }
+
+    /// Counts the refusal and logs it once a minute.
+    private func refusedBusy(_ key: [UInt8]) {
+        parts.counters.refusedBusy.count()
+        guard linesOfBusy.isDue() else { return }
+        parts.log(
+            .warning,
+            "\(DiskStoreParts.text(key)) and perhaps others are in memory alone: too much waits to be written already")
     }
 
     /// Returns nil if the object is too long for a record, or for a segment of this store.
@@ -333,13 +360,14 @@ package final class DiskStore: @unchecked Sendable {
             fileBytes: fileBytes, promisedBytes: promised, isClaimed: claim == .granted, parts: parts, queue: queue)
         // Before the job is queued, as in `store`.
         parts.pending.add(hash, id)
-        if queue.put(.makeLarge(object), bytes: headLength, isBounded: true) { return .success(object) }
+        // Blocks are not bounded by the queue, so its beginning is not either: whoever writes holds back by `isBehind`.
+        if !isStuck, queue.put(.makeLarge(object), bytes: headLength) { return .success(object) }
         parts.pending.cancel(hash, id)
         parts.ledger.withLock { ledger in
             ledger.withdraw(promised, storageClass)
             if claim == .granted { ledger.unclaim(fileBytes) }
         }
-        parts.counters.refusedBusy.count()
+        refusedBusy(key)
         return .failure(StoreRefusal(.busy))
     }
 
@@ -363,11 +391,7 @@ package final class DiskStore: @unchecked Sendable {
     /// Counts the refusal and logs it once a minute.
     private func refusedPinned(_ key: [UInt8]) {
         parts.counters.refusedPinned.count()
-        let now = Int64(clamping: MonotonicTime.read().nanoseconds / 1_000_000_000)
-        let last = lastPinnedWarning.load(ordering: .relaxed)
-        guard now - last >= 60,
-            lastPinnedWarning.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
-        else { return }
+        guard linesOfPinned.isDue() else { return }
         parts.log(
             .error,
             "the quota of pinned responses is full: \(DiskStoreParts.text(key)) and others are kept as permanent; "

@@ -22,6 +22,7 @@ final class DiskStoreParts: Sendable {
     let files: DiskStoreFiles
     let loading = DiskStoreLoading()
     let large = LargeObjects()
+    private let linesOfLoss = RareLine()
     private let lastID: Atomic<UInt64>
     private let lastNumber: Atomic<UInt32>
 
@@ -116,6 +117,14 @@ final class DiskStoreParts: Sendable {
             if place.kind == .large { large.add(place.segment, entry.hash, entry.id) }
             return true
         }
+    }
+
+    /// An object that was taken is not written after all. Logged once a minute; a store that is off has said so already.
+    func lost(_ key: [UInt8]) {
+        counters.lostObjects.count()
+        counters.droppedObjects.count()
+        guard health.isOn, linesOfLoss.isDue() else { return }
+        log(.error, "\(Self.text(key)) and perhaps others are not stored: no space became free in time")
     }
 
     func log(_ level: DiskEvent.Level, _ text: String) {

@@ -2,6 +2,8 @@
 struct DiskStoreTuning: Sendable {
     /// Bytes of bodies and heads that may wait to be written. More is refused as busy.
     var queueBytesMax = 64 << 20
+    /// How long nothing is written, while much waits, before the store is taken for stuck.
+    var stuckAfter = Duration.seconds(5)
     /// How long the writer sleeps between two turns while it is busy. Workers need not wake it then.
     var nap = Duration.milliseconds(20)
     /// The number of waiting bytes that ends a nap of the writer.

@@ -17,6 +17,20 @@ extension Service {
     }
 }
 
+extension CacheStatus {
+    /// Says where the response is not stored for as long as its rules want it to be.
+    fileprivate mutating func note(_ tenure: Tenure) {
+        switch tenure {
+        case .asMeant: break
+        case .memoryOnly:
+            isStored = false
+            detail = detail ?? "memory-only"
+        case .unpinned:
+            if isStored { detail = detail ?? "unpinned" }
+        }
+    }
+}
+
 /// The answer that a client gets from a stored response: its head, and its body or the delivery of it.
 ///
 /// It writes itself in a closure, which would copy a value that can be copied.
@@ -43,9 +57,11 @@ struct StoredAnswer: ~Copyable {
     ) {
         let now = worker.wallTime
         self.record = record
+        var status = service.cacheStatus(ttl: request.terms(of: record).remainingLifetime(now))
+        status.note(record.tenure)
         remarks = AnswerForm.Remarks(
             age: record.terms.currentAge(now),
-            cacheStatus: service.cacheStatus(ttl: request.terms(of: record).remainingLifetime(now)),
+            cacheStatus: status,
             label: request.zone.label,
             ownFields: ownFields)
         let body = record.body

@@ -27,16 +27,14 @@ extension Fetch {
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields.appending(.via, literal: via)
         let expected = incoming.body.missing.map { Int(clamping: $0) }
         guard mayProve(arrived.response, handling, particulars) else {
-            worker.counters.add(.storingRefused)
-            return feed(.notStored, arrived)
+            return refuseStoring(.unproven, arrived)
         }
         if let expected, let record = storeLarge(cached, kept, via, expected, handling) {
             return publish(record, status: arrived.response.status, ownFields)
         }
         guard let record = storeInMemory(cached, kept, via, expected, handling, arrived) else {
-            worker.counters.add(.storingRefused)
             proof = nil
-            return feed(.notStored, arrived)
+            return refuseStoring(reasonNotStored(expected, handling), arrived)
         }
         publish(record, status: arrived.response.status, ownFields)
         let taken = record.body.isComplete ? record.body.length : 0
@@ -47,6 +45,26 @@ extension Fetch {
         incoming.body.passed(taken)
         let action = retrieval.on(.received(taken), now: now)
         if case .deliver = action {} else { perform(action) }
+    }
+
+    private func refuseStoring(_ reason: NotStoredReason, _ arrived: Arrived) {
+        worker.counters.add(.storingRefused)
+        feed(.notStored(reason), arrived)
+    }
+
+    /// Why neither memory nor the disk took a response that may be stored.
+    private func reasonNotStored(_ length: Int?, _ handling: CacheHandling) -> NotStoredReason {
+        if isOutdated { return .outdated }
+        guard let length, length > request.memoryObjectSizeMax(handling) else { return .memoryFull }
+        if length > request.objectSizeMax(handling) { return .tooLarge }
+        guard let backStore = request.tier.backStore, request.storage(handling) != .session else { return .memoryFull }
+        guard isForDisk(handling) else { return .secondHit }
+        switch backStore.prospect(bytes: length, .permanent, isNow: false) {
+        case .off: return .diskOff
+        case .busy: return .diskBusy
+        case .tooLarge: return .tooLarge
+        case .accepted, .pinnedQuotaFull: return .memoryFull
+        }
     }
 
     /// Tells the machine that the sink is there, followers that they can read, and the client that its answer begins.
@@ -97,9 +115,23 @@ extension Fetch {
         let record = StoredResponse(
             request: request, cached: cached, fields: fields, via: via, body: body, contentLength: expected,
             handling: handling, trailers: arrived.length == .chunked ? TransientTrailers() : nil)
+        if isPersistedAtEnd(handling) {
+            request.tier.foresee(record, bytes: expected ?? 0, record.storage == .pinned ? .pinned : .permanent)
+        }
         guard insert(record) else { return nil }
         sink = .store(record)
         return record
+    }
+
+    /// Whether a response that comes into memory goes to the disk when it is whole.
+    private func isPersistedAtEnd(_ handling: CacheHandling) -> Bool {
+        request.tier.backStore != nil && handling.admission == .all && request.storage(handling) != .session
+    }
+
+    /// Whether the fetch of a response has to pause while the disk is behind.
+    func waitsForDisk(_ record: StoredResponse) -> Bool {
+        record.tenure != .memoryOnly && !record.body.isWindowed
+            && (record.body.isLarge || isPersistedAtEnd(request.handling(of: record, by: snapshot)))
     }
 
     /// A large response goes to the disk as it comes: a partial response whose first hole is all of it. It takes no memory, others
@@ -232,7 +264,7 @@ extension Fetch {
         share(record)
         guard record.storage != .session, request.tier.backStore != nil else { return }
         switch request.handling(of: record, by: snapshot).admission {
-        case .all: request.tier.persist(record)
+        case .all: request.tier.persist(record, isPromised: record.tenure != .memoryOnly)
         case .secondHit: break
         }
     }
@@ -256,8 +288,7 @@ extension Fetch {
     func storePart(_ part: StorablePart, _ arrived: Arrived) {
         precondition(hole == nil && hasNoSink, "a part that is stored has no other sink")
         guard !isOutdated, let (record, fill) = place(part, arrived.response) else {
-            worker.counters.add(.storingRefused)
-            return feed(.notStored, arrived)
+            return refuseStoring(isOutdated ? .outdated : .partNotMissing, arrived)
         }
         hole = Hole(record: record, fill: fill)
         sink = .fill(fill, of: record)

@@ -750,8 +750,11 @@ extension Fetch {
             if record.body.isLeftByDisk { passOn(record) }
             if isIn(.receiving), isUnneeded(record) { return feed(.cancelled) }
             holdBack(record.body)
-        case .fill(let fill, _):
-            fill.body.isLeftByDisk ? streamThroughMemory(fill) : holdBack(fill.body)
+            holdBackForDisk(record)
+        case .fill(let fill, let record):
+            if fill.body.isLeftByDisk { return streamThroughMemory(fill) }
+            holdBack(fill.body)
+            holdBackForDisk(record)
         case .none, .discard: break
         }
     }
@@ -777,6 +780,16 @@ extension Fetch {
         // The wake may be called at once, and by another thread. It posts a job, which finds a fetch that is paused.
         pause()
         body.awaitRoom(worker.wake { $0.fetches[id]?.resume() })
+    }
+
+    /// Pauses the origin while the disk has more to write than it should, for a bounded time: what is called stored gets there.
+    private func holdBackForDisk(_ record: StoredResponse) {
+        guard request.tier.writersShouldPause, isIn(.receiving), !isPaused, waitsForDisk(record), let id,
+            let limit = diskWait.begin(worker.loop.now)
+        else { return }
+        pause()
+        wait(limit)
+        request.tier.whenCaughtUp(worker.wake { $0.fetches[id]?.resume() })
     }
 
     /// The disk stopped accepting blocks. Stream through memory: free what the client has read; pause the origin while it is
@@ -812,6 +825,7 @@ extension Fetch {
     func resume() {
         guard isPaused, isIn(.receiving), case .lent(let stream) = link else { return }
         isPaused = false
+        if diskWait.end(worker.loop.now) { wait(terms.idle) }
         guard brake?.isHolding != true else { return }
         stream.resume()
         if stream.mustBeDrained { readable() }

@@ -101,6 +101,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    var diskWait = DiskWait()
     /// The framing of the body that came last was invalid: it did not break off.
     var hasMalformedBody = false
     /// How often was read since the readers of the body were last told to send.
@@ -362,6 +363,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             // Nothing was read because the rate did not allow it.
             return wait(isIn(.asked) ? limitForHead : terms.idle)
         }
+        if isPaused, isIn(.receiving), diskWait.isUnderWay { return turn { resume() } }
         if isPaused, isIn(.receiving) {
             // The origin is paused because readers are behind, so the time limit does not apply to it.
             return wait(terms.idle)

@@ -130,7 +130,7 @@ struct WarmFetcher: Sendable {
     }
 }
 
-private func sleep(_ duration: Duration) async {
+func sleep(_ duration: Duration) async {
     // A command is not cancelled, so this lasts as long as it should.
     do { try await Task.sleep(for: duration) } catch {}
 }

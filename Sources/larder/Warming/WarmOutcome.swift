@@ -24,6 +24,8 @@ enum WarmOutcome: Sendable, Equatable {
     /// The response was stored already. If it was stale, the origin confirmed it.
     case hit
     case stored
+    /// The response is stored, but not pinned as its rule wants it: the quota is full.
+    case storedUnpinned
     /// The response arrived, and the proxy did not store it.
     case notStored(reason: String)
     case failed(reason: String)
@@ -31,7 +33,7 @@ enum WarmOutcome: Sendable, Equatable {
     var name: String {
         switch self {
         case .hit: "hit"
-        case .stored: "stored"
+        case .stored, .storedUnpinned: "stored"
         case .notStored: "not stored"
         case .failed: "failed"
         }
@@ -43,6 +45,7 @@ enum WarmOutcome: Sendable, Equatable {
     var reason: String? {
         switch self {
         case .hit, .stored: nil
+        case .storedUnpinned: unpinned
         case .notStored(let reason), .failed(let reason): reason
         }
     }
@@ -54,9 +57,36 @@ func warmOutcome(_ fields: Fields) -> WarmOutcome {
         case .item(let item) = member.value, word(item) == "larder"
     else { return .notStored(reason: "Larder is not in Cache-Status: is this the right proxy?") }
     let parameters = member.parameters
+    let detail = parameters["detail"].flatMap(word)
+    // Larder says so of a response that belongs on the disk, which could not take it: a restart loses it.
+    if detail == memoryOnly { return .notStored(reason: memoryOnly) }
     if parameters["hit"] == .boolean(true) || parameters["fwd-status"] == .integer(304) { return .hit }
-    if parameters["stored"] == .boolean(true) || parameters["collapsed"] == .boolean(true) { return .stored }
-    return .notStored(reason: parameters["detail"].flatMap(word) ?? "no reason given")
+    if parameters["stored"] == .boolean(true) { return detail == unpinned ? .storedUnpinned : .stored }
+    if parameters["collapsed"] == .boolean(true) { return .stored }
+    return .notStored(reason: detail ?? "no reason given")
+}
+
+// Details of Larder's `Cache-Status` (docs/caching.md).
+private let memoryOnly = "memory-only"
+private let unpinned = "unpinned"
+
+extension WarmOutcome {
+    /// Whether the disk may take the response later.
+    var mayBeStoredLater: Bool {
+        switch self {
+        case .notStored(let reason): [memoryOnly, "disk-busy", "memory-full"].contains(reason)
+        case .hit, .stored, .storedUnpinned, .failed: false
+        }
+    }
+
+    /// Whether the response is not where its rules want it, because the disk did not take it.
+    var breaksPromise: Bool {
+        switch self {
+        case .notStored(let reason): mayBeStoredLater || reason == "disk-off"
+        case .storedUnpinned: true
+        case .hit, .stored, .failed: false
+        }
+    }
 }
 
 /// Why an answer is not a success: its status, and what the proxy said in `Proxy-Status` (RFC 9209).

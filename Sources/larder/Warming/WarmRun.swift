@@ -8,6 +8,8 @@ struct WarmRun {
     private let report: WarmReport
     /// What was fetched, is being fetched, or waits, in its order.
     private var targets: [WarmTarget]
+    /// What the store had no room for at that moment: it is fetched once more when the rest is done.
+    private var later: [WarmTarget] = []
     /// The normalised URLs among `targets`.
     private var seen: Set<[UInt8]> = []
 
@@ -19,8 +21,19 @@ struct WarmRun {
         report.expect(targets.count)
     }
 
+    /// How long the disk gets to write what waits before the second round.
+    private static let pauseOfDisk: Duration = .seconds(2)
+
     /// Returns when everything is done.
     mutating func run() async {
+        await fetch(isLastTry: false)
+        guard !later.isEmpty else { return }
+        await sleep(Self.pauseOfDisk)
+        targets = later
+        await fetch(isLastTry: true)
+    }
+
+    private mutating func fetch(isLastTry: Bool) async {
         await withTaskGroup(of: (WarmTarget, WarmResult, [PageReference]).self) { group in
             var (next, running) = (0, 0)
             while true {
@@ -35,9 +48,9 @@ struct WarmRun {
                 guard let (target, result, references) = await group.next() else { return }
                 running -= 1
                 let more = target.depth < WarmPlan.depthMax ? news(references, depth: target.depth + 1) : []
-                targets += more
-                report.expect(more.count)
-                report.add(result)
+                if !isLastTry { targets += more }
+                report.expect(isLastTry ? 0 : more.count)
+                if !isLastTry, result.outcome.mayBeStoredLater { later.append(target) } else { report.add(result) }
             }
         }
     }

@@ -5,6 +5,10 @@ import Texts
 struct WarmSum: Sendable, Equatable {
     var hits = 0
     var stored = 0
+    /// How many of `stored` are not pinned as their rule wants it.
+    var unpinned = 0
+    /// How many are not where their rules want them, because the disk did not take them.
+    var broken = 0
     /// By the reason that the proxy gave.
     var notStored: [String: Int] = [:]
     var failed = 0
@@ -15,9 +19,13 @@ struct WarmSum: Sendable, Equatable {
 
     mutating func add(_ result: WarmResult) {
         bytes += result.bytes
+        if result.outcome.breaksPromise { broken += 1 }
         switch result.outcome {
         case .hit: hits += 1
         case .stored: stored += 1
+        case .storedUnpinned:
+            stored += 1
+            unpinned += 1
         case .notStored(let reason): notStored[reason, default: 0] += 1
         case .failed: failed += 1
         }
@@ -26,7 +34,10 @@ struct WarmSum: Sendable, Equatable {
     /// `fetched 40, 1.5 MiB in 2.3 s: 30 stored, 8 hits, 2 not stored (no-store: 2); 1 failed`
     func text(_ elapsed: Duration) -> String {
         let seconds = fixed(elapsed / .seconds(1))
-        var parts = ["\(grouped(Int64(stored))) stored", hits == 1 ? "1 hit" : "\(grouped(Int64(hits))) hits"]
+        let unpinned = unpinned > 0 ? " (\(grouped(Int64(self.unpinned))) not pinned, the quota is full)" : ""
+        var parts = [
+            "\(grouped(Int64(stored))) stored\(unpinned)", hits == 1 ? "1 hit" : "\(grouped(Int64(hits))) hits",
+        ]
         if !notStored.isEmpty { parts.append("\(total(notStored)) not stored (\(reasons(notStored)))") }
         var text = "fetched \(grouped(Int64(fetched))), \(binarySize(Double(bytes))) in \(seconds) s: "
         text += parts.joined(separator: ", ")
@@ -41,6 +52,7 @@ struct WarmSum: Sendable, Equatable {
                 $0.member("fetched", fetched)
                 $0.member("hits", hits)
                 $0.member("stored", stored)
+                $0.member("unpinned", unpinned)
                 $0.counts("not_stored", notStored)
                 $0.member("failed", failed)
                 $0.member("bytes", bytes)

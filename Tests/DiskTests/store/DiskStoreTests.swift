@@ -309,6 +309,41 @@ struct DiskStoreTests {
         #expect(try store.head("http://a.example/b")?.head == Array("head".utf8))
     }
 
+    @Test func `what was promised is taken by a store that is behind, and written`() throws {
+        let calls = FaultyCalls()
+        let store = try room.open(calls: calls)
+        store.setQueue(bytesMax: 100_000)
+        calls.inject(.delay(.milliseconds(300)), into: [.write], path: ".seg")
+        while store.put("http://a.example/x", segmentBytes(10_000, 1)) != nil {}
+        #expect(
+            store.prospect(bytes: 10_000, .permanent, isNow: false) == .taken, "it may have room when the body has come"
+        )
+        for number in 0..<20 {
+            let url = "http://a.example/\(number)"
+            #expect(store.put(url, segmentBytes(10_000, UInt64(number)), isPromised: true) != nil)
+        }
+        #expect(store.prospect(bytes: 10_000, .permanent, isNow: true) == .busy)
+        let woken = BlockingAnswer()
+        store.whenCaughtUp { woken.give(true) }
+        calls.heal()
+        #expect(woken.wait())
+        #expect(store.flush() && !store.isBehind)
+        #expect(store.prospect(bytes: 10_000, .permanent, isNow: true) == .taken)
+        for number in 0..<20 {
+            #expect(try store.get("http://a.example/\(number)")?.body == segmentBytes(10_000, UInt64(number)))
+        }
+        store.close()
+    }
+
+    @Test func `the prospect of a pinned object depends on the quota`() throws {
+        let store = try room.open()
+        defer { store.close() }
+        store.setLimits(size: 64 << 20, pinned: 1 << 20, syncInterval: .seconds(1))
+        #expect(store.prospect(bytes: 1 << 19, .pinned, isNow: true) == .taken)
+        #expect(store.prospect(bytes: 1 << 21, .pinned, isNow: true) == .pinnedQuotaFull)
+        #expect(store.prospect(bytes: 1 << 21, .permanent, isNow: true) == .taken)
+    }
+
     @Test func `objects beyond the limit of the queue are refused as busy`() throws {
         let calls = FaultyCalls()
         var tuning = DiskStoreTestRoom.tuning

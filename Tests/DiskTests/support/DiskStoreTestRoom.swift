@@ -90,14 +90,14 @@ extension DiskStore {
     @discardableResult
     func put(
         _ key: String, _ body: [UInt8], head: String = "head", storageClass: StorageClass = .permanent,
-        tags: [String] = []
+        tags: [String] = [], isPromised: Bool = false
     ) -> ObjectID? {
         let id = nextID()
         let key = Array(key.utf8)
         let object = PackedObject(
             id: id, hash: DiskStoreTestRoom.hash(key), key: key,
             attributes: .of(storageClass, tags: tags), head: Array(head.utf8), body: SegmentTestBody(body))
-        return store(object) == .taken ? id : nil
+        return store(object, isPromised: isPromised) == .taken ? id : nil
     }
 
     func find(_ key: String) -> [Place] {

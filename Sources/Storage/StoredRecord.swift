@@ -98,6 +98,13 @@ extension StoredRecord {
         set { tenureCode.store(newValue.rawValue, ordering: .relaxed) }
     }
 
+    /// Whether `tenure` is `asMeant`.
+    package final var isAsMeant: Bool { tenureCode.load(ordering: .relaxed) == Tenure.asMeant.rawValue }
+
+    /// Whether `tenure` is `memoryOnly`. On the way of every hit.
+    @inline(__always)
+    package final var isMemoryOnly: Bool { tenureCode.load(ordering: .relaxed) == Tenure.memoryOnly.rawValue }
+
     final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
     final var isUnstorable: Bool { unstorable.load(ordering: .relaxed) }
     final func markUnstorable() { unstorable.store(true, ordering: .relaxed) }

@@ -129,7 +129,7 @@ package final class Tiers: Sendable {
         if !isTaken { return backStore.remove(id, old.key, old.keyBytes) }
         guard new.giveUpStoredID(id) else { return }
         backStore.remove(id, old.key, old.keyBytes)
-        persist(new, isPromised: new.tenure != .memoryOnly)
+        persist(new, isPromised: !new.isMemoryOnly)
     }
 
     package func remove(_ record: StoredRecord) {

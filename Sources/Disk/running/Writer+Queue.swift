@@ -83,7 +83,7 @@ final class WriterQueue: Sendable {
     private let state: Locked<State>
     /// The level. It is written under the lock and read without it, because hits read it.
     private let levelNow = Atomic(Level.low.rawValue)
-    /// When the writer last wrote something, or had nothing to write: nanoseconds of the monotonic clock.
+    /// When the level last rose from low, or the writer wrote something at a higher level: nanoseconds of the monotonic clock.
     private let progressAt: Atomic<UInt64>
     private let wake = CountingSemaphore()
     private let wakeBytes: Int
@@ -104,13 +104,17 @@ final class WriterQueue: Sendable {
     var isFull: Bool { levelNow.load(ordering: .relaxed) == Level.full.rawValue }
 
     private func noteLevel(_ state: State) {
-        let before = levelNow.exchange(state.level.rawValue, ordering: .relaxed)
+        let level = state.level
+        let wasLow = !isHalfFull
+        levelNow.store(level.rawValue, ordering: .relaxed)
         // Until now the writer kept up.
-        if before == Level.low.rawValue, state.level != .low { noteProgress() }
+        if wasLow { noteProgress() }
     }
 
     /// The writer has written something.
-    func noteProgress() { progressAt.store(MonotonicTime.read().nanoseconds, ordering: .relaxed) }
+    func noteProgress() {
+        if isHalfFull { progressAt.store(MonotonicTime.read().nanoseconds, ordering: .relaxed) }
+    }
 
     /// Whether at least half of what may wait is waiting, and nothing was written for `time`.
     func isStuck(for time: Duration) -> Bool {

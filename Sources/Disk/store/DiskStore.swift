@@ -75,7 +75,7 @@ package final class DiskStore: @unchecked Sendable {
     ///   - isNow: whether it would be given to the store at once, and not when its body has come.
     package func prospect(bytes: Int, _ storageClass: StorageClass, isNow: Bool) -> StoreOutcome {
         guard parts.health.isOn else { return .off }
-        if isStuck || isNow && queue.isFull { return .busy }
+        if queue.isHalfFull, isStuck || isNow && queue.isFull { return .busy }
         if storageClass == .pinned, !parts.ledger.withLock({ $0.mayPromise(UInt64(max(bytes, 1)), storageClass) }) {
             return .pinnedQuotaFull
         }

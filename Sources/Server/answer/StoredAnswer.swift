@@ -17,17 +17,20 @@ extension Service {
     }
 }
 
-extension CacheStatus {
-    /// Says where the response is not stored for as long as its rules want it to be.
-    fileprivate mutating func note(_ tenure: Tenure) {
+extension Service {
+    /// The member of `Cache-Status` for a response that may not be stored for as long as its rules want it to be.
+    @inline(never)
+    fileprivate func cacheStatus(ttl: Seconds, of tenure: Tenure) -> CacheStatus {
+        var status = cacheStatus(ttl: ttl)
         switch tenure {
         case .asMeant: break
         case .memoryOnly:
-            isStored = false
-            detail = detail ?? "memory-only"
+            status.isStored = false
+            status.detail = status.detail ?? "memory-only"
         case .unpinned:
-            if isStored { detail = detail ?? "unpinned" }
+            if status.isStored { status.detail = status.detail ?? "unpinned" }
         }
+        return status
     }
 }
 
@@ -57,11 +60,11 @@ struct StoredAnswer: ~Copyable {
     ) {
         let now = worker.wallTime
         self.record = record
-        var status = service.cacheStatus(ttl: request.terms(of: record).remainingLifetime(now))
-        status.note(record.tenure)
+        let ttl = request.terms(of: record).remainingLifetime(now)
         remarks = AnswerForm.Remarks(
             age: record.terms.currentAge(now),
-            cacheStatus: status,
+            cacheStatus: record.isAsMeant
+                ? service.cacheStatus(ttl: ttl) : service.cacheStatus(ttl: ttl, of: record.tenure),
             label: request.zone.label,
             ownFields: ownFields)
         let body = record.body

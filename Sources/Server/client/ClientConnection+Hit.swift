@@ -60,7 +60,7 @@ extension ClientConnection {
         provenBy logIn: DigestLogIn? = nil
     ) -> Bool {
         let body = record.body
-        guard body.isComplete, record.tenure != .memoryOnly,
+        guard body.isComplete, !record.isMemoryOnly,
             unsafe !worker.scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         else { return false }
         if body.length > ClientConnection.copiedBodyMax, method != .head,

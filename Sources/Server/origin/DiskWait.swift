@@ -5,7 +5,7 @@ struct DiskWait {
     /// A medium that takes a few MiB a second has written what may wait by then.
     static let most: Duration = .seconds(10)
 
-    private var left = Self.most
+    private var used = Duration.zero
     private var since: MonotonicTime?
 
     var isUnderWay: Bool { since != nil }
@@ -13,6 +13,7 @@ struct DiskWait {
     /// Begins a pause.
     /// - Returns: how long it may last. Nil if the time is used up, or a pause is under way.
     mutating func begin(_ now: MonotonicTime) -> Duration? {
+        let left = Self.most - used
         guard since == nil, left > .zero else { return nil }
         since = now
         return left
@@ -22,7 +23,7 @@ struct DiskWait {
     mutating func end(_ now: MonotonicTime) -> Bool {
         guard let begin = since else { return false }
         since = nil
-        left = max(.zero, left - now.duration(since: begin))
+        used += max(.zero, now.duration(since: begin))
         return true
     }
 }

@@ -130,7 +130,7 @@ extension Fetch {
 
     /// Whether the fetch of a response has to pause while the disk is behind.
     func waitsForDisk(_ record: StoredResponse) -> Bool {
-        record.tenure != .memoryOnly && !record.body.isWindowed
+        !record.isMemoryOnly && !record.body.isWindowed
             && (record.body.isLarge || isPersistedAtEnd(request.handling(of: record, by: snapshot)))
     }
 
@@ -264,7 +264,7 @@ extension Fetch {
         share(record)
         guard record.storage != .session, request.tier.backStore != nil else { return }
         switch request.handling(of: record, by: snapshot).admission {
-        case .all: request.tier.persist(record, isPromised: record.tenure != .memoryOnly)
+        case .all: request.tier.persist(record, isPromised: !record.isMemoryOnly)
         case .secondHit: break
         }
     }

@@ -17,6 +17,10 @@ extension ObjectDescription {
             writer.member("hits", hits)
             writer.member("zone", zone)
             writer.member("storage", storage.rawValue)
+            if !addresses.isEmpty {
+                writer.key("addresses")
+                writer.array { for address in addresses { $0.string(address) } }
+            }
         }
         return writer.bytes
     }

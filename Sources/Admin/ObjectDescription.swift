@@ -12,6 +12,8 @@ package struct ObjectDescription: Sendable, Equatable {
     }
 
     package var url: String
+    /// The addresses that it was fetched from or served for, if its key is that of a digest: `url` is none of them then. Empty otherwise.
+    package var addresses: [String] = []
     package var status: UInt16 = 200
     /// Bytes of the body that are stored.
     package var bytes = 0
@@ -34,5 +36,9 @@ package struct ObjectDescription: Sendable, Equatable {
     package init(url: String) { self.url = url }
 
     /// - Parameter key: of the cache. Its secrets are not shown.
-    package init(key: [UInt8]) { self.init(url: String(decoding: URIMasking.masked(key), as: UTF8.self)) }
+    package init(key: [UInt8], addresses: [[UInt8]] = []) {
+        func text(_ uri: [UInt8]) -> String { String(decoding: URIMasking.masked(uri), as: UTF8.self) }
+        self.init(url: text(key))
+        self.addresses = addresses.map(text)
+    }
 }

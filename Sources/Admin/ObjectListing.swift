@@ -80,8 +80,8 @@ final class ObjectListing: Sendable {
 extension ObjectDescription {
     /// Responses that are on the disk and not in memory.
     init(_ entry: ListedResponse, zone: String, now: WallTime) {
-        self.init(key: entry.keyBytes)
         let attributes = entry.attributes
+        self.init(key: entry.keyBytes, addresses: attributes.addresses)
         status = attributes.status
         bytes = entry.bodyBytes
         contentType = attributes.mediaType.isEmpty ? nil : String(decoding: attributes.mediaType, as: UTF8.self)
@@ -93,7 +93,7 @@ extension ObjectDescription {
     }
 
     init(_ record: StoredResponse, zone: String, tier: MemoryTier, now: WallTime) {
-        self.init(key: record.keyBytes)
+        self.init(key: record.keyBytes, addresses: record.addresses.list)
         status = record.cached.status
         bytes = record.body.length
         contentType = mediaType(record.fields)

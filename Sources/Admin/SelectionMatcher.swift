@@ -31,13 +31,30 @@ struct SelectionMatcher: Sendable {
     /// Whether the zone can have a response that is selected.
     func mayBe(inZone zone: String) -> Bool { selection.zone.map { $0 == zone } ?? true }
 
-    /// Checks the conditions for which the key is enough.
-    func matches(uri: [UInt8]) -> Bool {
+    /// Checks the conditions for which the key is enough, or the addresses of what has its key by a digest. Prefix and host select it by one of
+    /// these, and not by the key, which has neither the path nor, with mirrors, the host of any.
+    func matches(uri key: [UInt8], addresses: [[UInt8]] = []) -> Bool {
+        if addresses.isEmpty { return isAsked(key) && isPlaced(key, { $0.starts(with: $1) }) }
+        return (isAsked(key) || addresses.contains(where: isAsked))
+            && addresses.contains { isPlaced($0, StoredAddresses.begins) }
+    }
+
+    private func isAsked(_ uri: [UInt8]) -> Bool {
         uris.allSatisfy { rule in
             switch rule {
             case .nothing: false
             case .exactly(let wanted): wanted.contains(uriOfKey(uri))
-            case .prefix(let prefix): uri.starts(with: prefix)
+            case .prefix: true
+            }
+        }
+    }
+
+    private func isPlaced(_ uri: [UInt8], _ begins: (_ uri: [UInt8], _ prefix: [UInt8]) -> Bool) -> Bool {
+        uris.allSatisfy { rule in
+            switch rule {
+            case .nothing: false
+            case .exactly: true
+            case .prefix(let prefix): begins(uri, prefix)
             }
         } && (selection.host.map { matchesHost($0, uri) } ?? true)
     }
@@ -53,7 +70,7 @@ struct SelectionMatcher: Sendable {
 
     /// Checks all conditions except the zone and the tag, by which the response was found.
     func matches(_ entry: ListedResponse) -> Bool {
-        guard matches(uri: entry.keyBytes) else { return false }
+        guard matches(uri: entry.keyBytes, addresses: entry.attributes.addresses) else { return false }
         let attributes = entry.attributes
         switch selection.storage {
         case nil: break
@@ -71,7 +88,7 @@ struct SelectionMatcher: Sendable {
 
     /// Checks all conditions except the zone.
     func matches(_ record: StoredResponse) -> Bool {
-        guard matches(uri: record.keyBytes) else { return false }
+        guard matches(uri: record.keyBytes, addresses: record.addresses.list) else { return false }
         if let storage = selection.storage, record.storage != storage { return false }
         if let olderThan = selection.olderThan, now - record.cached.responseTime < olderThan { return false }
         if let type = selection.type, !matchesType(type, mediaType(record.fields)) { return false }

@@ -64,7 +64,8 @@ extension StoredAttributes {
     init(_ attributes: ObjectAttributes) {
         self.init(
             retention: Retention(attributes.storageClass), status: attributes.status, storedAt: attributes.storedAt,
-            expiresAt: attributes.expiresAt, mediaType: attributes.mediaType, tags: attributes.tags)
+            expiresAt: attributes.expiresAt, mediaType: attributes.mediaType,
+            tags: attributes.tags.filter { !AddressTag.isOne($0) }, addresses: attributes.addresses)
     }
 }
 
@@ -73,7 +74,7 @@ extension ObjectAttributes {
         self.init(
             storageClass: StorageClass(attributes.retention), status: attributes.status,
             storedAt: attributes.storedAt, expiresAt: attributes.expiresAt, mediaType: attributes.mediaType,
-            tags: attributes.tags)
+            tags: attributes.tags + attributes.addresses.map { AddressTag.tag(of: $0) })
     }
 }
 

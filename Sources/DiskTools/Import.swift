@@ -7,7 +7,7 @@ package struct ImportOptions: Sendable {
     package var archive: String
     /// The store. No other process may be using it.
     package var store: DiskOptions
-    /// Chooses the keys to import.
+    /// Chooses what to import. Asked about the key of each object; about its addresses, one of which is enough, if it has any.
     package var selects: @Sendable (_ key: [UInt8]) -> Bool
     package var sha256: @Sendable ([UInt8]) -> [UInt8]
 
@@ -210,7 +210,8 @@ private struct ArchiveScan {
             report.damaged += 1
             return damaged(entry.name)
         }
-        guard options.selects(object.head.key) else {
+        let addresses = object.head.attributes.addresses
+        guard (addresses.isEmpty ? [object.head.key] : addresses).contains(where: options.selects) else {
             report.notSelected += 1
             return
         }

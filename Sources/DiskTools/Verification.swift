@@ -410,8 +410,11 @@ struct Verification: ~Copyable {
                 cursor = page.next
             } while cursor != nil
             guard found != count else { continue }
+            let name =
+                AddressTag.address(of: tag).map { "address \(String(decoding: $0, as: UTF8.self))" }
+                ?? "tag \(String(decoding: tag, as: UTF8.self))"
             let text =
-                "the tag \(String(decoding: tag, as: UTF8.self)) leads to \(found) stored responses, but \(count) have it"
+                "the \(name) leads to \(found) stored responses, but \(count) have it"
             wrong.append(VerifyFinding(.tagWrong, file: "book", text: text))
         }
         // A proxy that started meanwhile changes what was counted.

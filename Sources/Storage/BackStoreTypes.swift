@@ -27,6 +27,8 @@ package struct StoredAttributes: Equatable, Sendable {
     package var mediaType: [UInt8]
     /// Each tag has at most 255 bytes.
     package var tags: [[UInt8]]
+    /// The addresses by which listings find the response, in place of its key: normalised URIs, at most 249 bytes of each. Empty: by its key.
+    package var addresses: [[UInt8]]
 
     /// Differences of such times fit in 64 bits.
     private static let timeBounds: ClosedRange<Int64> = -(1 << 53)...(1 << 53 - 1)
@@ -34,7 +36,7 @@ package struct StoredAttributes: Equatable, Sendable {
     /// A time outside of `timeBounds`, which a damaged record or another node may have, becomes the nearest one.
     package init(
         retention: Retention, status: UInt16, storedAt: Int64, expiresAt: Int64, mediaType: [UInt8] = [],
-        tags: [[UInt8]] = []
+        tags: [[UInt8]] = [], addresses: [[UInt8]] = []
     ) {
         self.retention = retention
         self.status = status
@@ -42,6 +44,7 @@ package struct StoredAttributes: Equatable, Sendable {
         self.expiresAt = min(max(expiresAt, Self.timeBounds.lowerBound), Self.timeBounds.upperBound)
         self.mediaType = mediaType
         self.tags = tags
+        self.addresses = addresses
     }
 }
 
@@ -187,7 +190,8 @@ package struct ListedResponse: Equatable, Sendable {
     }
 }
 
-/// What of a back store is to be listed. A back store may give more than was asked for, never less.
+/// What of a back store is to be listed. A back store may give more than was asked for, never less. What has addresses (`StoredAttributes`) is
+/// selected by these, and not by its key; it comes once.
 package enum ListingRange: Hashable, Sendable {
     case all
     /// Responses whose key begins so.

@@ -24,6 +24,22 @@ struct ListingTests {
         #expect(words == "fresh 200 2.0 KiB 1 min 1 s 2 h 0 min 1,234 text/html http://a/b (by accept; 2 stored)")
     }
 
+    @Test func `what has its key by a digest has its addresses in place of the key, and counts for the first`() throws {
+        var object = ObjectDescription(
+            key: Array("http://f/sha256:1#digest".utf8),
+            addresses: ["http://a/1", "http://b/1?token=secret"].map { Array($0.utf8) })
+        object.bytes = 7
+        let json = try JSONValue(parsing: object.json)
+        #expect(json["url"]?.text == "http://f/sha256:1#digest")
+        #expect(json["addresses"]?.elements?.map(\.text) == ["http://a/1", "http://b/1?token=***"])
+        #expect(objectLine(json).hasSuffix(" http://a/1  (and 1 more)"))
+        var usage = Usage()
+        usage.add(json)
+        #expect(usage.hosts == ["a": .init(records: 1, bytes: 7)])
+        object.addresses = []
+        #expect(try JSONValue(parsing: object.json)["addresses"] == nil)
+    }
+
     @Test func `what others chose stays in its line and acts on no terminal`() {
         let line = objectLine(object("http://a/\u{1B}[2J\u{9B}31m\r\nfresh 200 http://b/", bytes: 1).legible)
         #expect(line.contains("http://a/\\u001b[2J\\u009b31m\\r\\nfresh 200 http://b/"))

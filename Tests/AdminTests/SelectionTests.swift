@@ -29,7 +29,7 @@ private struct Larder {
     @discardableResult
     func store(
         _ url: String, _ lines: [(String, String)] = [], ago: Int64 = 0, isGrowing: Bool = false,
-        request: Fields = Fields()
+        addresses: [String] = [], request: Fields = Fields()
     ) throws -> StoredResponse {
         var fields = Fields()
         for (name, value) in [("Cache-Control", "max-age=600"), ("ETag", "\"a\"")] + lines {
@@ -43,7 +43,8 @@ private struct Larder {
         let record = StoredResponse(
             key: key, keyBytes: Array(url.utf8), cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request), body: body,
-            contentLength: 3, storage: tier.backStore == nil ? .session : .permanent)
+            contentLength: 3, storage: tier.backStore == nil ? .session : .permanent,
+            addresses: StoredAddresses(addresses.map { Array($0.utf8) }))
         try #require(tier.insert(record))
         if !isGrowing {
             let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe body.append($0) }
@@ -137,6 +138,33 @@ struct SelectionTests {
         #expect(SelectionMatcher(selection, now: Larder.now).matches(record) == row.isMeant)
     }
 
+    static let addressed: [(condition: SelectionKey, value: String, isMeant: Bool)] = [
+        (.host, "m1.example", true), (.host, "m2.example", true), (.host, "first.example", false),
+        (.host, "*.example", true), (.prefix, "http://m1.example/debian/", true),
+        (.prefix, "http://m2.example/ubuntu/", true), (.prefix, "http://m2.example/debian/", false),
+        (.prefix, "http://m", true), (.prefix, "http://first.example/", false),
+        (.url, "http://m2.example/ubuntu/by-hash/1", true), (.url, "http://m2.example/ubuntu/by-hash/2", false),
+    ]
+    @Test(arguments: addressed.indices) func `what has its key by a digest is selected by its addresses`(
+        _ index: Int
+    ) throws {
+        let row = Self.addressed[index]
+        let record = try Larder().store(
+            "http://first.example/sha256:1#digest",
+            addresses: ["http://m1.example/debian/by-hash/1", "http://m2.example/ubuntu/by-hash/1"])
+        var selection = Selection()
+        try selection.set(row.condition, row.value)
+        #expect(SelectionMatcher(selection, now: Larder.now).matches(record) == row.isMeant, "\(row)")
+    }
+
+    @Test func `prefix and host select it by the same address`() throws {
+        let larder = Larder()
+        let record = try larder.store("http://f/sha256:1#digest", addresses: ["http://a/x/1", "http://b/y/1"])
+        for (prefix, host, isMeant) in [("http://a/x", "a", true), ("http://a/x", "b", false)] {
+            #expect(larder.matcher { ($0.prefix, $0.host) = (prefix, host) }.matches(record) == isMeant)
+        }
+    }
+
     @Test func `all conditions must hold`() throws {
         let larder = Larder()
         let record = try larder.store("http://a/x", [("Content-Type", "text/html"), ("Cache-Tag", "t")])
@@ -213,6 +241,42 @@ struct PurgingTests {
         #expect(run(larder) { $0.host = "a" } == 2)
         #expect(run(larder) { $0.host = "a" } == 0)
         #expect(disk.statistics.objectCount == 0)
+    }
+
+    @Test func `what has its key by a digest is one response on memory and disk, found by each address`() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)")
+            .path
+        let disk = try DiskBackStore.open(
+            BackStoreSettings(path: path, size: 256 << 20, pinned: 0, key: { Larder.hash($0) }))
+        defer {
+            disk.close()
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        let larder = Larder(disk)
+        let key = "http://first.example/sha256:1#digest"
+        let addresses = ["http://m1.example/d/1", "http://m2.example/d/1"]
+        larder.tier.persist(try larder.store(key, addresses: addresses))
+        #expect(disk.flush())
+        for isInMemory in [true, false] {
+            if !isInMemory { larder.tier.clearMemory() }
+            for host in ["m1.example", "m2.example", "*.example"] {
+                #expect(run(larder, dryRun: true) { $0.host = host } == 1, "\(host)")
+                var selection = Selection()
+                selection.host = host
+                let listing = ObjectListing(
+                    selection, zones: [("default", larder.tier)], now: Larder.now, hash: Larder.hash)
+                var found: [ObjectDescription] = []
+                while let page = listing.nextPage() { found += page }
+                #expect(found.map(\.addresses) == [addresses], "\(host) \(isInMemory)")
+            }
+            #expect(run(larder, dryRun: true) { $0.host = "first.example" } == 0)
+        }
+        // It comes back from the disk with its addresses.
+        #expect(run(larder, .soft) { $0.prefix = "http://m1.example/d/" } == 1)
+        #expect(disk.flush())
+        larder.tier.clearMemory()
+        #expect(run(larder) { $0.prefix = "http://m2.example/" } == 1)
+        #expect(disk.flush() && disk.statistics.objectCount == 0)
     }
 
     @Test func `a URL is found under the key that the rules make of it, and as it is`() {

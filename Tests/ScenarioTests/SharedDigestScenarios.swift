@@ -1,4 +1,6 @@
 import Message
+import Server
+import Storage
 import TLS
 import Testing
 
@@ -30,6 +32,28 @@ struct SharedDigestScenarios {
                 #expect(seen.cacheStatus.hasPrefix("larder; hit") && seen.text == Self.body, "\(address)")
             }
             #expect(s.proxy.shared.tier.memory.statistics.recordCount == 1)
+        }
+    }
+
+    /// Purges, listings and exports select it by these.
+    @Test func `the addresses that it was fetched from and served for are stored with it, each once`() throws {
+        try scenario(cache: Self.rule) { s in
+            let others = ["http://localhost:\(s.origin.port)\(Self.first)", s.origin.url(Self.second)]
+            s.origin.expects("GET \(Self.first)").replies(200, "ETag: \"1\"", body: Self.body)
+            let client = try s.client()
+            for address in [Self.first] + others + [Self.first] + others {
+                #expect(try client.get(address).text == Self.body)
+            }
+            var addresses: [[String]] = []
+            var cursor: RecordCursor?
+            repeat {
+                let (records, next) = s.proxy.shared.tier.memory.page(after: cursor)
+                for case let record as StoredResponse in records {
+                    addresses.append(record.addresses.list.map { String(decoding: $0, as: UTF8.self) })
+                }
+                cursor = next
+            } while cursor != nil
+            #expect(addresses == [[s.origin.url(Self.first)] + others])
         }
     }
 

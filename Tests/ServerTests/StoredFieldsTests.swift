@@ -90,6 +90,27 @@ import Testing
         #expect(renewed.headHasLength == expected.headHasLength)
     }
 
+    @Test(arguments: [[], ["http://a/1"], ["http://a/1", "https://b:8443/2"]])
+    func `addresses are read as they were written, and a head without them has none`(_ addresses: [String]) throws {
+        let given = StoredAddresses(addresses.map { Array($0.utf8) })
+        let record = try StoredFieldsTests.record(
+            StoredFieldsTests.fields("ETag: \"a\"\r\n"), status: 200, contentLength: 3, addresses: given)
+        let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe record.body.append($0) }
+        #expect(appended == .appended && record.body.finish())
+        for record in [record, record.outdated, record.moved(by: Seconds(3))] {
+            let form = try #require(StoredResponse.format.form(record))
+            #expect(form.attributes.addresses == given.list)
+            let copy = StoredCopy(
+                id: StoredID(rawValue: 1),
+                place: StoredPlace(form: .whole, bodyBytes: 3, bytes: 99, location: .init(0, 0)),
+                keyBytes: record.keyBytes, attributes: form.attributes, head: form.head, checksums: [])
+            let read = try #require(StoredResponse.format.record(record.key, copy, record.body) as? StoredResponse)
+            #expect(read.addresses == given)
+            // A version before addresses were stored knows four flags, and nothing behind the fields that it knows.
+            #expect(form.head[1] & 16 == (given.isEmpty ? 0 : 16))
+        }
+    }
+
     @Test func `a length that has become known comes into the head with new times, too`() throws {
         let record = try StoredFieldsTests.record(StoredFieldsTests.fields("A: b\r\n"), status: 200, contentLength: nil)
         let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe record.body.append($0) }
@@ -132,7 +153,8 @@ import Testing
     }
 
     private static func record(
-        _ fields: Fields, via: StaticString? = nil, status: UInt16, contentLength: Int?
+        _ fields: Fields, via: StaticString? = nil, status: UInt16, contentLength: Int?,
+        addresses: StoredAddresses = StoredAddresses()
     ) throws -> StoredResponse {
         let tier = MemoryTier(budget: 1 << 20, objectMax: 1 << 16, variantsPerKeyMax: 4)
         let time = WallTime(secondsSinceEpoch: 1_700_000_000)
@@ -142,7 +164,8 @@ import Testing
         return StoredResponse(
             key: StorageKey(high: 1, low: 1), keyBytes: Array("http://a/".utf8), cached: cached, fields: fields,
             via: via,
-            secondaryKey: nil, body: body, contentLength: contentLength)
+            secondaryKey: nil, body: body, contentLength: contentLength, storage: .permanent,
+            addresses: addresses)
     }
 }
 

@@ -89,23 +89,55 @@ extension Book {
         }
     }
 
-    /// At most `limit` entries in order. `next` is nil if there are no more.
+    /// At most `limit` entries of the range: in order those that are in it by their keys, and then those by their addresses, each once. `next`
+    /// is nil if there are no more.
     package func page(
         after cursor: BookCursor? = nil, in range: BookRange = .all, limit: Int
     ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) {
-        let (lower, upper) = range.bounds
         var page = BookPage(limit: limit)
+        let isAmongAddresses = cursor.map { AddressTag.isCursor($0) } ?? false
         try environment.read { transaction throws(BookError) in
-            var shared = BookShared()
-            let objects = try transaction.cursor(.objects)
-            unsafe try rows(objects, from: lower, after: cursor, before: upper) { bookKey, value throws(BookError) in
-                guard let entry = unsafe decode(bookKey, value, sharing: &shared), range.contains(entry.key) else {
-                    return true
-                }
-                return unsafe page.append(entry, at: bookKey)
-            }
+            if !isAmongAddresses { try appendByKeys(&page, after: cursor, range, transaction) }
+            if range == .all || page.next != nil { return }
+            try appendByAddresses(
+                &page, after: isAmongAddresses ? cursor : nil, AddressTag.Range(range), transaction)
         }
         return (page.entries, page.next)
+    }
+
+    private func appendByKeys(
+        _ page: inout BookPage, after cursor: BookCursor?, _ range: BookRange, _ transaction: borrowing BookTransaction
+    ) throws(BookError) {
+        let (lower, upper) = range.bounds
+        var shared = BookShared()
+        let objects = try transaction.cursor(.objects)
+        unsafe try rows(objects, from: lower, after: cursor, before: upper) { bookKey, value throws(BookError) in
+            guard let entry = unsafe decode(bookKey, value, sharing: &shared), range.contains(entry.key),
+                range == .all || !entry.attributes.tags.contains(where: { AddressTag.isOne($0) })
+            else { return true }
+            return unsafe page.append(entry, at: bookKey)
+        }
+    }
+
+    private func appendByAddresses(
+        _ page: inout BookPage, after cursor: BookCursor?, _ range: AddressTag.Range,
+        _ transaction: borrowing BookTransaction
+    ) throws(BookError) {
+        let tags = try transaction.cursor(.tags)
+        unsafe try rows(tags, from: range.lower, after: cursor, before: range.upper) {
+            tagKey, value throws(BookError) in
+            let tag = unsafe [UInt8](tagKey.dropLast(BookOrder.suffixBytes))
+            guard range.contains(tag) else { return true }
+            guard let content = unsafe BookSeal.open(value, key: tagKey), unsafe !content.isEmpty else {
+                noteDamaged("an entry of tags")
+                return true
+            }
+            // An object comes with the first of its addresses that is in the range.
+            guard let entry = try entry(bookKey: unsafe [UInt8](content), transaction),
+                entry.attributes.tags.first(where: range.contains) == tag
+            else { return true }
+            return unsafe page.append(entry, at: tagKey)
+        }
     }
 
     /// The same for the objects with a tag, in the order of their numbers.

@@ -1,4 +1,4 @@
-/// A range of the book to be listed.
+/// A range of the book to be listed. Objects with addresses (`AddressTag`) are in it by these, and not by their keys.
 package enum BookRange: Sendable, Hashable {
     case all
     /// Objects whose key begins like this. If the prefix ends within the host, all objects are searched.

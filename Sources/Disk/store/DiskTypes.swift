@@ -30,8 +30,11 @@ package struct ObjectAttributes: Sendable, Equatable {
     package var expiresAt: Int64
     /// Lower case, without parameters; at most 127 bytes; empty if there is none.
     package var mediaType: [UInt8]
-    /// Each has at most 255 bytes.
+    /// Each has at most 255 bytes. Addresses are among them (`AddressTag`).
     package var tags: [[UInt8]]
+
+    /// The addresses by which listings find the object, in place of its key.
+    package var addresses: [[UInt8]] { tags.compactMap { AddressTag.address(of: $0) } }
 
     package init(
         storageClass: StorageClass, status: UInt16, storedAt: Int64, expiresAt: Int64, mediaType: [UInt8] = [],

@@ -6,7 +6,7 @@ package import Storage
 /// The form of a stored response on the disk: its fields, what Caching knows about it, and which requests it suits. Key and body are stored
 /// beside it (docs/storage-format.md).
 ///
-///     version 1 │ flags │ Fields │ CachedResponse │ SecondaryKey, if any │ CodingVariant, if any
+///     version 1 │ flags │ Fields │ CachedResponse │ SecondaryKey, if any │ CodingVariant, if any │ addresses, if any
 extension StoredResponse {
     private static let formVersion: UInt8 = 1
 
@@ -27,17 +27,19 @@ extension StoredResponse {
         }
         var form = StoredFormWriter()
         form.write(Self.formVersion)
-        form.write(flags: secondaryKey != nil, codingVariant != nil, compressedCopy != nil, isUndecodable)
+        form.write(
+            flags: secondaryKey != nil, codingVariant != nil, compressedCopy != nil, isUndecodable, !addresses.isEmpty)
         fields.write(to: &form)
         cached.write(to: &form)
         secondaryKey?.write(to: &form)
         codingVariant?.write(to: &form)
+        if !addresses.isEmpty { form.write(addresses.list) }
         var mediaType = mediaTypeBytes(fields)
         if mediaType.count > 127 { mediaType.removeLast(mediaType.count - 127) }
         let attributes = StoredAttributes(
             retention: retention, status: cached.status, storedAt: terms.responseTime.secondsSinceEpoch,
             expiresAt: expiry.secondsSinceEpoch, mediaType: mediaType,
-            tags: tags(of: fields).filter { $0.count <= 255 })
+            tags: tags(of: fields).filter { $0.count <= 255 }, addresses: addresses.list)
         return ResponseForm(attributes: attributes, head: form.finish())
     }
 
@@ -64,6 +66,7 @@ extension StoredResponse {
             let cached = try CachedResponse(from: &form, fields: fields)
             let secondaryKey = flags[0] ? try SecondaryKey(from: &form) : nil
             let codingVariant = flags[1] ? try CodingVariant(from: &form) : nil
+            let addresses = flags[4] ? try form.readList() : []
             // A partial response without a strong validator can never be completed.
             let canBeCompleted = partConditions(for: cached, from: 0, to: nil) != nil
             guard form.isAtEnd, body.isComplete || canBeCompleted else { return nil }
@@ -72,7 +75,7 @@ extension StoredResponse {
                 secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
                 contentLength: copy.place.bodyBytes,
                 storage: copy.attributes.retention == .pinned ? .pinned : .permanent,
-                compressedCopy: flags[2] ? CompressedCopy() : nil)
+                compressedCopy: flags[2] ? CompressedCopy() : nil, addresses: StoredAddresses(addresses))
             if flags[3] { markUndecodable() }
         } catch { return nil }
     }

@@ -31,6 +31,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     let codingVariant: CodingVariant?
     /// The gzip copy. Nil if the rules do not ask for one. Stored responses with a renewed head share it.
     let compressedCopy: CompressedCopy?
+    /// The addresses that it was fetched from or served for, if its key is that of a digest.
+    package let addresses: StoredAddresses
     /// How long the response is kept.
     package let storage: StoragePolicy
     /// The trailers of the present transfer, for readers of the growing body. They are not stored (RFC 9110 §6.5.1).
@@ -61,7 +63,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, via: StaticString? = nil,
         secondaryKey: SecondaryKey?, codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?,
         storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
-        trailers: TransientTrailers? = nil, isCopy: Bool = false
+        trailers: TransientTrailers? = nil, addresses: StoredAddresses = StoredAddresses(), isCopy: Bool = false
     ) {
         self.init(
             key: key, keyBytes: keyBytes, cached: cached,
@@ -69,15 +71,17 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             secondaryKey: secondaryKey, codingVariant: codingVariant,
             coding: CodingTerms(cached, fields: fields, uri: keyBytes),
             undecodableMark: nil, body: body, storage: storage, compressedCopy: compressedCopy, trailers: trailers,
-            isCopy: isCopy)
+            addresses: addresses, isCopy: isCopy)
     }
 
     /// - Parameter undecodableMark: the mark of another stored response with the same body; nil for a new body.
     private init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, wire: WireHead, secondaryKey: SecondaryKey?,
         codingVariant: CodingVariant?, coding: CodingTerms, undecodableMark: UndecodableMark?, body: Body,
-        storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?, isCopy: Bool
+        storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?,
+        addresses: StoredAddresses, isCopy: Bool
     ) {
+        self.addresses = addresses
         self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
@@ -93,8 +97,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         headHasLength = wire.hasLength
         self.secondaryKey = secondaryKey
         super.init(
-            key: key, keyBytes: keyBytes, head: wire.bytes, body: body, heldBesides: StoredResponse.heldBytes(wire),
-            isCopy: isCopy)
+            key: key, keyBytes: keyBytes, head: wire.bytes, body: body,
+            heldBesides: StoredResponse.heldBytes(wire) + StoredResponse.heldBytes(addresses), isCopy: isCopy)
     }
 
     /// The array of a request may have much more room than its key needs.
@@ -110,6 +114,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     private static func heldBytes(_ wire: WireHead) -> Int {
         (wire.isShared ? 0 : arrayBytes(wire.fields.bytes.capacity))
             + arrayBytes(wire.fields.lines.capacity * MemoryLayout<FieldLine>.stride) + cachedBytes
+    }
+
+    private static func heldBytes(_ addresses: StoredAddresses) -> Int {
+        addresses.list.reduce(arrayBytes(addresses.list.capacity * MemoryLayout<[UInt8]>.stride)) {
+            $0 + arrayBytes($1.capacity)
+        }
     }
 
     /// The object of `cached`, and its arrays in most responses: entity tag, time of the last change, coding.
@@ -133,6 +143,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             via: via, secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
             contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
+            addresses: StoredAddresses(request.sharedDigest == nil ? [] : [request.uri]),
             isCopy: request.isCopy(handling))
         sentAfterInvalidation = request.sentAfterInvalidation
     }
@@ -154,14 +165,24 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The response with other times. Neither the content nor the requests that it suits change.
     ///
     /// - Parameter fields: the fields of this response, some of them with other values of the same length.
-    func renewed(times cached: CachedResponse, fields: Fields) -> StoredResponse {
+    func renewed(
+        times cached: CachedResponse, fields: Fields, addresses: StoredAddresses? = nil
+    ) -> StoredResponse {
         let contentLength = StoredResponse.contentLength(of: body)
         guard hasFieldsInHead, headHasLength == (contentLength != nil) else {
-            return renewed(cached, fields, secondaryKey, codingVariant, codingByHead)
+            return renewed(cached, fields, secondaryKey, codingVariant, codingByHead, addresses: addresses)
         }
         precondition(fields.bytes.count == head.count, "no line of the head moves")
         let wire = WireHead(of: fields, hasLength: headHasLength)
-        return renewed(cached, wire, secondaryKey, codingVariant, codingByHead, body, nil)
+        return renewed(cached, wire, secondaryKey, codingVariant, codingByHead, body, nil, addresses)
+    }
+
+    /// The response with the address of the request among its addresses. Nil if it is there, there is no room for it, or the key says it.
+    func noting(addressOf request: OwnedRequest) -> StoredResponse? {
+        guard request.sharedDigest != nil, addresses.canNote(request.uri[...]) else { return nil }
+        var addresses = addresses
+        _ = addresses.note(request.uri[...])
+        return renewed(times: cached, fields: fields, addresses: addresses)
     }
 
     /// The response for another request, for which a 304 selected it.
@@ -193,24 +214,26 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     private func renewed(
         _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
-        _ coding: CodingTerms?, body other: Body? = nil, trailers: TransientTrailers? = nil
+        _ coding: CodingTerms?, body other: Body? = nil, trailers: TransientTrailers? = nil,
+        addresses: StoredAddresses? = nil
     ) -> StoredResponse {
         let body = other ?? body
         let wire = WireHead(
             status: cached.status, fields: fields, contentLength: StoredResponse.contentLength(of: body))
         return renewed(
             cached, wire, secondaryKey, codingVariant, coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
-            body, trailers)
+            body, trailers, addresses)
     }
 
     private func renewed(
         _ cached: CachedResponse, _ wire: WireHead, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
-        _ coding: CodingTerms, _ body: Body, _ trailers: TransientTrailers?
+        _ coding: CodingTerms, _ body: Body, _ trailers: TransientTrailers?, _ addresses: StoredAddresses?
     ) -> StoredResponse {
         let renewed = StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, wire: wire, secondaryKey: secondaryKey,
             codingVariant: codingVariant, coding: coding, undecodableMark: undecodableMark, body: body,
-            storage: storage, compressedCopy: compressedCopy, trailers: trailers, isCopy: isCopy)
+            storage: storage, compressedCopy: compressedCopy, trailers: trailers,
+            addresses: addresses ?? self.addresses, isCopy: isCopy)
         renewed.sentAfterInvalidation = sentAfterInvalidation
         return renewed
     }

@@ -443,8 +443,15 @@ final class Exchange: FetchListener {
     }
 
     private func serveSelected(ttl: Seconds) {
-        guard let selected = lookUp.selected else { preconditionFailure("what is served was selected") }
+        guard var selected = lookUp.selected else { preconditionFailure("what is served was selected") }
         request.tier.touch(selected)
+        // Of a body that is still arriving, the next use notes it.
+        if selected.body.state == .complete, let noting = selected.noting(addressOf: request),
+            request.tier.replace(selected, with: noting)
+        {
+            lookUp.selected = noting
+            selected = noting
+        }
         let isFresh = ttl > .zero
         if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
             stream.keepShortWay(after: request, by: snapshot)

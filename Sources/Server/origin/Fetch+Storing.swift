@@ -516,7 +516,7 @@ extension Fetch {
             times.map { stored.renewed(times: $0, fields: freshened.fields) }
             ?? stored.renewed(cached: cachedAnew(stored, freshened.fields, handling, now), fields: freshened.fields)
         result.sentAfterInvalidation = request.sentAfterInvalidation
-        return result
+        return result.noting(addressOf: request) ?? result
     }
 
     private func cachedAnew(

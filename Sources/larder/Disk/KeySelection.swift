@@ -1,4 +1,5 @@
 import Admin
+import Caching
 import Disk
 import DiskTools
 import Message
@@ -49,12 +50,13 @@ struct KeySelection: Sendable, Equatable {
         }
     }
 
+    /// - Parameter key: of an object, or an address that it has in place of its key.
     func holds(_ key: [UInt8]) -> Bool {
         switch rule {
         case .all: true
         case .host(let name): TargetURI(key)?.host == name
         case .below(let name): TargetURI(key)?.host.hasSuffix(".\(name)") ?? false
-        case .prefix(let bytes): key.starts(with: bytes)
+        case .prefix(let bytes): StoredAddresses.begins(key, with: bytes)
         }
     }
 

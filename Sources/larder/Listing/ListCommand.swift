@@ -18,11 +18,14 @@ func objectLine(_ object: JSONValue) -> String {
     let left = object["ttl"]?.integer ?? 0
     let variants = object["variants"]?.integer ?? 1
     let vary = (object["vary"]?.elements ?? []).compactMap(\.text).joined(separator: ", ")
+    let addresses = (object["addresses"]?.elements ?? []).compactMap(\.text)
+    // The key of a digest is no address. The first line says how many there are besides.
+    let url = addresses.first.map { addresses.count > 1 ? "\($0)  (and \(addresses.count - 1) more)" : $0 }
     let variant = vary.isEmpty ? "" : "  (by \(vary); \(variants) stored)"
     return columns(
         object["state"]?.text ?? "?", "\(object["status"]?.integer ?? 0)", binarySize(object["bytes"]?.number ?? 0),
         timeSpan(object["age"]?.integer ?? 0), left > 0 ? timeSpan(left) : "-", grouped(object["hits"]?.integer ?? 0),
-        object["type"]?.text ?? "-", (object["url"]?.text ?? "?") + variant)
+        object["type"]?.text ?? "-", (url ?? object["url"]?.text ?? "?") + variant)
 }
 
 private func columns(

@@ -23,7 +23,9 @@ struct Usage {
 
     mutating func add(_ object: JSONValue) {
         let bytes = object["bytes"]?.integer ?? 0
-        let host = object["url"]?.text.flatMap { TargetURI($0.utf8) }?.host ?? "?"
+        // What has several addresses counts for the first: each response is there once.
+        let address = object["addresses"]?.elements?.first ?? object["url"]
+        let host = address?.text.flatMap { TargetURI($0.utf8) }?.host ?? "?"
         hosts[host, default: Sum()].add(bytes)
         zones[object["zone"]?.text ?? "?", default: Sum()].add(bytes)
         total.add(bytes)

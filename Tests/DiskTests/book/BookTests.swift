@@ -417,6 +417,70 @@ struct BookTests {
         #expect(throws: BookError.failed(errno: EBADF)) { try book.environment.reopen() }
     }
 
+    private static func addressed(_ id: UInt64, _ addresses: [String], tags: [String] = []) -> BookEntry {
+        var entry = BookEntry.sample(id, "http://m1.example.org/sha256:\(id)#digest", tags: tags)
+        entry.attributes.tags += addresses.map { AddressTag.tag(of: Array($0.utf8)) }
+        return entry
+    }
+
+    /// What has its key by a digest.
+    @Test func `an object with addresses is listed by each of them, once, and not by its key`() throws {
+        let place = BookPlace()
+        let book = try place.open()
+        let long = "http://m1.example.org:8080/long/" + String(repeating: "x", count: 210)
+        let plain = BookEntry.sample(1, "http://m1.example.org/debian/InRelease")
+        let entries = [
+            plain, Self.addressed(2, ["http://m1.example.org/debian/by-hash/2"], tags: ["t"]),
+            Self.addressed(
+                3,
+                [
+                    "http://m2.example.net/debian/by-hash/3", "http://m1.example.org/debian/by-hash/3",
+                    "http://m1.example.org/other/3",
+                ]), Self.addressed(4, ["https://m2.example.net:8443/by-hash/4", "http://192.0.2.7/4"]),
+            Self.addressed(5, [long]),
+        ]
+        try book.commit(entries.map { .put($0) })
+        func numbers(_ range: BookRange, limit: Int) throws -> [UInt64] {
+            try listed { cursor in try book.page(after: cursor, in: range, limit: limit) }.map(\.id.rawValue).sorted()
+        }
+        func key(_ text: String) -> [UInt8] { Array(text.utf8) }
+        let ranges: [(BookRange, [UInt64])] = [
+            (.all, [1, 2, 3, 4, 5]), (.keyPrefix(key("http")), [1, 2, 3, 4, 5]),
+            (.keyPrefix(key("http://m1.example.org/debian/")), [1, 2, 3]),
+            (.keyPrefix(key("http://m1.example.org/other/")), [3]), (.keyPrefix(key("http://m2.example.net/")), [3]),
+            (.keyPrefix(key("http://m2")), [3]), (.keyPrefix(key("https://m2.example.net:8443/")), [4]),
+            (.keyPrefix(key("http://m1.example.org/sha256:")), []), (.host(key("m1.example.org")), [1, 2, 3, 5]),
+            (.host(key("m2.example.net")), [3, 4]), (.host(key("192.0.2.7")), [4]),
+            (.below(key("example.org")), [1, 2, 3, 5]), (.below(key("net")), [3, 4]),
+            (.below(key("m1.example.org")), []), (.host(key("m3.example.org")), []),
+            // Of a long address only the beginning is kept.
+            (.keyPrefix(key(long + "/more")), [5]), (.keyPrefix(key("http://m1.example.org:8080/lang/")), []),
+        ]
+        for (range, expected) in ranges {
+            for limit in [1, 2, 9] { #expect(try numbers(range, limit: limit) == expected, "\(range) \(limit)") }
+        }
+        #expect(try book.page(tag: key("t"), limit: 9).entries.map(\.id.rawValue) == [2])
+        // With other addresses it is found by these.
+        let renewed = Self.addressed(3, ["http://m3.example.org/3"]).attributes
+        try book.commit([
+            .renew(entries[2].id, key: entries[2].key, renewed, head: [1]), .remove(plain.id, key: plain.key),
+        ])
+        #expect(try numbers(.host(key("m1.example.org")), limit: 9) == [2, 5])
+        #expect(try numbers(.host(key("m3.example.org")), limit: 9) == [3])
+        try book.commit([.remove(entries[2].id, key: entries[2].key)])
+        #expect(try numbers(.host(key("m3.example.org")), limit: 9) == [])
+    }
+
+    @Test(arguments: [
+        "http://example.org/a?b", "https://[2001:db8::1]:8443/", "http://EXAMPLE.org/", "http://example.org",
+        "http://example.org:80/", "http://a/" + String(repeating: "x", count: 240),
+    ]) func `an address is a tag that leads back to it, and that no response has`(_ address: String) {
+        let tag = AddressTag.tag(of: Array(address.utf8))
+        #expect(AddressTag.address(of: tag) == Array(address.utf8))
+        #expect(tag.count <= 255 && AddressTag.isOne(tag))
+        #expect(!AddressTag.isOne(Array(address.utf8)) && AddressTag.address(of: Array(address.utf8)) == nil)
+    }
+
     @Test func `an object may have any number of tags`() throws {
         let place = BookPlace()
         let book = try place.open()

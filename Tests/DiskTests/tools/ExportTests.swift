@@ -59,15 +59,19 @@ final class ExportRoom {
     }
 
     @discardableResult
-    func put(_ id: UInt64, _ url: String, bytes: Int, head: String = "head") throws -> BookEntry {
+    func put(
+        _ id: UInt64, _ url: String, bytes: Int, head: String = "head", addresses: [String] = []
+    ) throws -> BookEntry {
+        var attributes = Self.attributes()
+        attributes.tags += addresses.map { AddressTag.tag(of: Array($0.utf8)) }
         var batch = RecordBatch(segment.identity, at: segment.end)
         let place = try batch.add(
             PackedObject(
-                id: ObjectID(rawValue: id), hash: 0, key: Array(url.utf8), attributes: Self.attributes(),
+                id: ObjectID(rawValue: id), hash: 0, key: Array(url.utf8), attributes: attributes,
                 head: Array(head.utf8), body: Bytes(Self.body(id, bytes))))
         try segment.append(batch)
         let entry = BookEntry(
-            id: ObjectID(rawValue: id), key: Array(url.utf8), place: place, attributes: Self.attributes())
+            id: ObjectID(rawValue: id), key: Array(url.utf8), place: place, attributes: attributes)
         try commit([.put(entry)])
         return entry
     }

@@ -54,6 +54,26 @@ extension DiskStore {
 
 @Suite("Import into a store")
 struct ImportTests {
+    @Test func `what has its key by a digest is exported and imported by its addresses, and keeps them`() throws {
+        let room = try ExportRoom()
+        let key = "http://first.example/sha256:1#digest"
+        try room.put(1, key, bytes: 3, addresses: ["http://m1.example/d/1", "http://m2.example/d/1"])
+        try room.put(2, "http://m1.example/d/2", bytes: 3)
+        #expect(try room.export(.host(Array("m2.example".utf8)), "host m2.example").objects == 1)
+        let key1 = Array("http://m1.example/".utf8)
+        let none = try room.take(selects: { $0.starts(with: Array("http://first.example/".utf8)) })
+        #expect((none.objects, none.notSelected) == (0, 1))
+        #expect(try room.take(selects: { $0.starts(with: key1) }).objects == 1)
+        try room.withTarget { store in
+            let addresses = try store.heads(key).map {
+                $0.attributes.addresses.map { String(decoding: $0, as: UTF8.self) }
+            }
+            #expect(addresses == [["http://m1.example/d/1", "http://m2.example/d/1"]])
+            let page = try #require(store.page(after: nil, in: .keyPrefix(key1), limit: 9))
+            #expect(page.entries.map(\.key) == [Array(key.utf8)])
+        }
+    }
+
     @Test func `an import restores the export byte by byte`() throws {
         let room = try ExportRoom()
         try room.fill()

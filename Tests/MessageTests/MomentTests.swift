@@ -32,6 +32,18 @@ import Testing
         #expect(!end.isOver(at: Self.later(29, clockAhead: 30)) && end.isOver(at: Self.later(30, clockAhead: 30)))
     }
 
+    @Test func `what is seen again after the clock was set back ends as it was dated at first`() {
+        let end = Self.later(0).wallTime + Seconds(600)
+        let first = Expiry(at: end, seen: Self.later(0))
+        // Ten minutes later, with a clock that shows the time of the beginning.
+        let again = Self.later(600, clockAhead: -600)
+        #expect(!Expiry(at: end, seen: again).isOver(at: again), "by itself it would hold for ten minutes more")
+        #expect(Expiry(at: end, seen: again).asSeen(first: first).isOver(at: again))
+        let other = Expiry(at: end + Seconds(1), seen: again)
+        #expect(other.asSeen(first: first) == other, "another end is no earlier sight of this one")
+        #expect(other.asSeen(first: nil) == other)
+    }
+
     @Test(arguments: [.min, -1, 0, 1, .max] as [Int64]) func `lifetimes and times at their bounds do not trap`(
         _ seconds: Int64
     ) {

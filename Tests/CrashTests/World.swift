@@ -128,9 +128,12 @@ final class World: Sendable {
             if answer.status == 304 { state.tally.notModified += 1 }
             let representation = question.representation
             if answer.isMiss, state.stored.removeValue(forKey: representation) != nil { state.tally.forgotten += 1 }
-            guard answer.isHit, let version else { return }
-            state.tally.hits += 1
-            state.seen[representation] = max(version, state.seen[representation] ?? 0)
+            guard let version else { return }
+            if answer.isHit {
+                state.tally.hits += 1
+                state.seen[representation] = max(version, state.seen[representation] ?? 0)
+            }
+            guard answer.isStored else { return }
             let isLatest = version == state.versions[question.resource.number]
             guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole,
                 state.removals[question.resource.number] == nil

@@ -10,6 +10,11 @@ struct Answer: Sendable {
     var isWhole = false
 
     var isHit: Bool { fields["cache-status"]?.hasPrefix("larder; hit") == true }
+    /// Whether the proxy says that the response is stored for as long as its rules want: a hit, or what has come and is stored.
+    var isStored: Bool {
+        guard let status = fields["cache-status"], !status.contains("memory-only") else { return false }
+        return isHit || status.contains("; stored")
+    }
     var isMiss: Bool { fields["cache-status"]?.hasPrefix("larder; fwd=uri-miss") == true }
     var entityTag: String? { fields["etag"] }
     var closes: Bool { fields["connection"]?.lowercased() == "close" }

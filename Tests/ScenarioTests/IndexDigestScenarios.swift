@@ -61,6 +61,77 @@ struct IndexDigestScenarios {
         }
     }
 
+    @Test(arguments: forms.indices) func `a stored file that a newer index contradicts is asked for again`(_ form: Int)
+        throws
+    {
+        try scenario(cache: Self.rules) { s in
+            let (lines, body) = Self.forms[form]
+            try Self.publish(s, lines, body("old"))
+            let client = try s.client()
+            s.origin.expects("GET /files/a.whl").replies(200, body: "old")
+            #expect(try client.get("/files/a.whl").text == "old")
+            #expect(try client.get("/files/a.whl").cacheStatus.hasPrefix("larder; hit"))
+            s.origin.expects("GET /simple/a/").replies(200, lines, body("new"))
+            #expect(try client.get("/simple/a/", "Cache-Control: no-cache").status == 200)
+            try s.expect(.digestsPromised, 2)
+            s.origin.expects("GET /files/a.whl", "!If-None-Match").replies(200, body: "new")
+            #expect(try client.get("/files/a.whl").text == "new")
+            #expect(try client.get("/files/a.whl").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a stored file that a newer index contradicts is not served while the origin still has it`() throws {
+        try scenario(cache: Self.rules) { s in
+            let (lines, body) = Self.forms[0]
+            try Self.publish(s, lines, body("old"))
+            let client = try s.client()
+            s.origin.expects("GET /files/a.whl").replies(200, "ETag: \"1\"", body: "old")
+            #expect(try client.get("/files/a.whl").text == "old")
+            s.origin.expects("GET /simple/a/").replies(200, lines, body("new"))
+            #expect(try client.get("/simple/a/", "Cache-Control: no-cache").status == 200)
+            try s.expect(.digestsPromised, 2)
+            #expect(try client.get("/files/a.whl", "Cache-Control: only-if-cached").status == 504)
+            s.origin.expects("GET /files/a.whl", "!If-None-Match").replies(200, body: "old")
+            s.origin.expects("GET /files/a.whl", "Cache-Control: no-cache").replies(200, body: "old")
+            #expect(try client.get("/files/a.whl").status == 502)
+        }
+    }
+
+    @Test(arguments: [true, false]) func `a file that was stored before its index is compared when the index is read`(
+        _ isRight: Bool
+    ) throws {
+        try scenario(cache: Self.rules) { s in
+            let client = try s.client()
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            #expect(try client.get("/files/a.whl").text == "wheel")
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body(isRight ? "wheel" : "another"))
+            if !isRight { s.origin.expects("GET /files/a.whl", "!Cache-Control").replies(200, body: "another") }
+            let file = try client.get("/files/a.whl")
+            #expect(file.text == (isRight ? "wheel" : "another"))
+            #expect(file.cacheStatus.hasPrefix("larder; hit") == isRight)
+        }
+    }
+
+    @Test func `an index for one client leaves what others have stored alone`() throws {
+        try scenario(cache: Self.rules) { s in
+            try s.adopt { configuration, files in
+                try configuration.read(cache: Self.rules, files)
+                configuration.credentials = [
+                    s.credential(isUnasked: true) { $0.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))] }
+                ]
+            }
+            let (one, others) = (try s.client(from: 0x7F00_0002), try s.client())
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("wheel"))
+            s.origin.expects("GET /files/a.whl", "!Authorization").replies(200, body: "wheel")
+            #expect(try others.get("/files/a.whl").text == "wheel")
+            s.origin.expects("GET /simple/a/", "Authorization").replies(
+                200, Self.forms[0].lines, Self.forms[0].body("another"))
+            #expect(try one.get("/simple/a/").status == 200)
+            try s.expect(.digestsPromised, 2)
+            #expect(try others.get("/files/a.whl").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
     @Test(arguments: ["/files/./a.whl", "//files/a.whl", "/files/%61.whl", "/files;x/a.whl", "/x/../files/a.whl"])
     func `the digest holds however the path of the file is spelled`(_ path: String) throws {
         try scenario(cache: Self.rules) { s in

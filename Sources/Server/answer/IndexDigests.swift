@@ -15,11 +15,30 @@ final class IndexDigests: Sendable {
     private struct State {
         var digests = ExpiringTable<StorageKey, [UInt8]>(lifetime: .seconds(86_400), countMax: 65_536)
         var read: [StorageKey: ReadBody] = [:]
+        /// The digests of stored files, by their keys.
+        var found = ExpiringTable<StorageKey, FoundDigest>(lifetime: .seconds(86_400), countMax: 65_536)
+        /// The files whose digests are being computed.
+        var computing: Set<StorageKey> = []
+        /// Files that were stored before an index promised anything of them, by the names that it would use.
+        var unproven = ExpiringTable<StorageKey, UnprovenFile>(lifetime: .seconds(3600), countMax: 4096)
     }
 
     /// The stored body of an index that has been read, or is being read.
     private struct ReadBody {
         weak var body: Body?
+    }
+
+    private struct FoundDigest {
+        weak var body: Body?
+        /// The number of the response on the disk, from which it comes back with another body.
+        var id: StoredID?
+        var digest: ExpectedDigest
+    }
+
+    private struct UnprovenFile {
+        weak var record: StoredResponse?
+        weak var tier: Tiers?
+        var algorithm: DigestRule.Algorithm
     }
 
     private static let indexesMax = 4096
@@ -74,16 +93,93 @@ final class IndexDigests: Sendable {
         _ audience: [[UInt8]], now: Duration
     ) -> Int {
         let named = promised.map { (name(PathReadings.name(ofURI: $0.uri), scope, audience, $0.algorithm), $0.digits) }
-        state.withLock { state in
+        let unproven = state.withLock { state in
             for (name, digits) in named { state.digests.set(name, digits, now: now) }
+            return named.compactMap { name, digits in
+                state.unproven.value(name, now: now).map { ($0.value, ExpectedDigest($0.value.algorithm, digits)) }
+            }
+        }
+        for (file, digest) in unproven {
+            if let record = file.record, let tier = file.tier { compare(record, in: tier, with: [digest], now: now) }
         }
         return named.count
+    }
+
+    // MARK: stored files
+
+    /// Notes the digest of a stored body.
+    func note(_ digest: ExpectedDigest, of record: StoredResponse, now: Duration) {
+        let found = FoundDigest(body: record.body, id: record.storedID, digest: digest)
+        state.withLock { $0.found.set(record.key, found, now: now) }
+    }
+
+    /// Notes a file that was stored unproven. It is compared when an index that speaks of it has been read.
+    func noteUnproven(
+        _ record: StoredResponse, in tier: Tiers, of uri: [UInt8], _ scope: String, for audience: [[UInt8]],
+        _ algorithm: DigestRule.Algorithm, now: Duration
+    ) {
+        let names = PathReadings.names(ofURI: uri).flatMap { uri in
+            audience.subsets.map { name(uri, scope, $0, algorithm) }
+        }
+        let file = UnprovenFile(record: record, tier: tier, algorithm: algorithm)
+        state.withLock { state in for name in names { state.unproven.set(name, file, now: now) } }
+    }
+
+    /// Whether a stored file is the one that was promised.
+    func verdict(on record: StoredResponse, promised: Set<ExpectedDigest>, now: Duration) -> PromiseVerdict {
+        let found = state.withLock { $0.found.value(record.key, now: now)?.value }
+        let isSame = found.map { $0.body === record.body || $0.id != nil && $0.id == record.storedID } ?? false
+        return PromiseVerdict(found: isSame ? found?.digest : nil, promised: promised)
+    }
+
+    /// Computes the digest of a stored file on the blocking pool. A file that is not the one that was promised leaves the store.
+    func compare(_ record: StoredResponse, in tier: Tiers, with promised: Set<ExpectedDigest>, on worker: Worker) {
+        guard state.withLock({ $0.computing.insert(record.key).inserted }) else { return }
+        let now = worker.uptime
+        let isAccepted = worker.shared.pool.submit(
+            { self.compare(record, in: tier, with: promised, now: now) }, then: { _ in }, on: worker.loop.inbox)
+        if !isAccepted { _ = state.withLock { $0.computing.remove(record.key) } }
+    }
+
+    private func compare(_ record: StoredResponse, in tier: Tiers, with promised: Set<ExpectedDigest>, now: Duration) {
+        defer { _ = state.withLock { $0.computing.remove(record.key) } }
+        guard let algorithm = promised.first?.algorithm, let digest = digest(of: record.body, algorithm) else { return }
+        note(digest, of: record, now: now)
+        guard PromiseVerdict(found: digest, promised: promised) == .broken else { return }
+        tier.removeBroken(record)
+    }
+
+    /// Nil if the bytes have left the store.
+    private func digest(of body: Body, _ algorithm: DigestRule.Algorithm) -> ExpectedDigest? {
+        let proof = BodyProof(ExpectedDigest(algorithm, []), isCoded: false)
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * Body.blockBytes, alignment: 4096)
+        defer { unsafe room.deallocate() }
+        let length = body.length
+        var offset = 0
+        while offset < length {
+            guard
+                case .bytes(let piece) = unsafe body.piece(
+                    from: offset, limit: length - offset, room: room, waits: true)
+            else { return nil }
+            unsafe proof.take(piece) { _ in }
+            offset += piece.count
+        }
+        return ExpectedDigest(algorithm, proof.conclude())
     }
 
     private func name(
         _ uri: [UInt8], _ scope: String, _ audience: [[UInt8]], _ algorithm: DigestRule.Algorithm
     ) -> StorageKey {
         hash(Array("\(algorithm.rawValue) \(scope)\n".utf8) + audience.joined() + [UInt8(ascii: "\n")] + uri)
+    }
+}
+
+extension Tiers {
+    /// Removes a file that an index contradicts, and says so.
+    func removeBroken(_ record: StoredResponse) {
+        let uri = Diagnostics.masked(record.keyBytes.prefix { $0 != UInt8(ascii: "#") })
+        Diagnostics.info("the index promises another body of \(uri): the stored one is removed")
+        remove(record)
     }
 }
 

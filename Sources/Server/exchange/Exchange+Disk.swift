@@ -27,6 +27,7 @@ extension Exchange {
                 case .waiting: return nil
                 }
             }
+            if isContradicted(selected) { continue }
             if needsLoading(selected) || selected.body.isLarge { lookUp.isFromDisk = true }
             switch loadBody(of: selected) {
             case .nothing: return reportSelected(selected)

@@ -262,10 +262,24 @@ extension Fetch {
     /// A whole response goes to the disk, at once or when it is asked for again.
     private func persist(_ record: StoredResponse) {
         share(record)
+        defer { if snapshot.cacheRulesDependOnIndexes { noteDigest(of: record) } }
         guard record.storage != .session, request.tier.backStore != nil else { return }
         switch request.handling(of: record, by: snapshot).admission {
         case .all: request.tier.persist(record, isPromised: !record.isMemoryOnly)
         case .secondHit: break
+        }
+    }
+
+    /// Remembers the digest of a file of which indexes speak, so that an index that promises another one later is noticed.
+    private func noteDigest(of record: StoredResponse) {
+        let indexes = worker.shared.indexDigests
+        guard let promise = IndexPromise(of: record, for: request, by: snapshot) else { return }
+        if let proof {
+            if proof.isRight { indexes.note(proof.expected, of: record, now: worker.uptime) }
+        } else {
+            indexes.noteUnproven(
+                record, in: request.tier, of: request.uri, promise.scope, for: request.audience, promise.algorithm,
+                now: worker.uptime)
         }
     }
 

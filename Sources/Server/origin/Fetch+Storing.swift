@@ -254,9 +254,28 @@ extension Fetch {
             if request.tier.replaceInMemory(record, with: renewed) { kept = renewed }
         }
         persist(kept)
+        outdateCompanions(of: kept)
         if snapshot.cacheRulesDependOnIndexes {
             worker.shared.indexDigests.read(kept, of: request, by: snapshot, on: worker)
         }
+    }
+
+    /// The document has other content than before: its signatures and checksums, or what it is one of, are validated before they are served
+    /// again.
+    private func outdateCompanions(of record: StoredResponse) {
+        let others = CompanionDocuments.others(of: record.keyBytes)
+        guard !others.isEmpty, record.cached.status == 200, !(stored.map { record.body.hasBytes(of: $0.body) } ?? false)
+        else { return }
+        let tier = request.tier
+        let named = others.map { (key: worker.shared.key(of: $0), keyBytes: $0) }
+        // What a client fetches for the first time comes together. Only what was there before may be of another time.
+        let time = stored == nil ? worker.wallTime + Seconds(-60) : worker.wallTime
+        for (key, keyBytes) in named { tier.outdate(key, keyBytes, until: time, loads: false) }
+        guard tier.backStore != nil else { return }
+        // Those that are on the disk alone come into memory for it. If the pool has too much to do, the lifetime of the recipe bounds how long they stay.
+        _ = worker.shared.pool.submit(
+            { for (key, keyBytes) in named { tier.outdate(key, keyBytes, until: time, loads: true) } }, then: { _ in },
+            on: worker.loop.inbox)
     }
 
     /// A whole response goes to the disk, at once or when it is asked for again.

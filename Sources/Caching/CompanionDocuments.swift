@@ -2,23 +2,51 @@
 package enum CompanionDocuments {
     /// What follows the name of the document in those of its companions.
     private static let endings = [".asc", ".gpg", ".sig", ".sha1", ".md5", ".sha256", ".sha512"].map { Array($0.utf8) }
-    /// Documents that change under one name: archives of Debian, of rpm, of Maven, and lists of checksums.
-    private static let names = ["Release", "repomd.xml", "maven-metadata.xml"].map { Array($0.utf8) }
-    private static let nameEndings = ["SHA256SUMS", "SHA512SUMS"].map { Array($0.utf8) }
+
+    /// Whether a document of this name changes, and has companions: in archives of Debian, of rpm and of Maven, and lists of checksums. The lengths
+    /// come first, because this is on the way of every response that is stored.
+    private static func isDocument(_ name: ArraySlice<UInt8>) -> Bool {
+        switch name.count {
+        case 7: name.elementsEqual("Release".utf8)
+        case 10 where name.elementsEqual("repomd.xml".utf8): true
+        case 18 where name.elementsEqual("maven-metadata.xml".utf8): true
+        case 10...: name.last == UInt8(ascii: "S") && isListOfSums(name.suffix(10))
+        default: false
+        }
+    }
+
+    private static func isListOfSums(_ ending: ArraySlice<UInt8>) -> Bool {
+        ending.elementsEqual("SHA256SUMS".utf8) || ending.elementsEqual("SHA512SUMS".utf8)
+    }
 
     /// The keys of the documents that belong together with the one that has this key. Empty if it is none of them.
     ///
     /// - Parameter key: a normalised URI, perhaps with `#` and what says for whom the response is, which the companions have as well.
     package static func others(of key: [UInt8]) -> [[UInt8]] {
-        let end = key.firstIndex(of: UInt8(ascii: "#")) ?? key.count
-        guard let slash = key[..<end].lastIndex(of: UInt8(ascii: "/")) else { return [] }
+        var end = key.count
+        var (slash, dot) = (-1, -1)
+        // Backwards: names are short, and URIs long.
+        var index = key.count
+        while index > 0, slash < 0 {
+            index -= 1
+            switch key[index] {
+            case UInt8(ascii: "#"): (end, dot) = (index, -1)
+            case UInt8(ascii: "/") where index < end: slash = index
+            case UInt8(ascii: ".") where dot < 0: dot = index
+            default: break
+            }
+        }
+        guard slash >= 0 else { return [] }
         let name = key[(slash + 1)..<end]
-        let ending = endings.first { name.count > $0.count && name.suffix($0.count).elementsEqual($0) }
-        let base = name.dropLast(ending?.count ?? 0)
-        guard
-            names.contains(where: { base.elementsEqual($0) })
-                || nameEndings.contains(where: { base.count >= $0.count && base.suffix($0.count).elementsEqual($0) })
+        if isDocument(name) { return others(of: key, name.indices, besides: []) }
+        guard dot > slash, case let base = (slash + 1)..<dot, isDocument(key[base]),
+            case let ending = key[dot..<end], endings.contains(where: { $0.elementsEqual(ending) })
         else { return [] }
-        return ([[]] + endings).filter { $0 != ending ?? [] }.map { key[...slash] + base + $0 + key[end...] }
+        return others(of: key, base, besides: ending)
+    }
+
+    private static func others(of key: [UInt8], _ base: Range<Int>, besides ending: ArraySlice<UInt8>) -> [[UInt8]] {
+        let rest = key[(base.upperBound + ending.count)...]
+        return ([[]] + endings).filter { !$0.elementsEqual(ending) }.map { key[..<base.upperBound] + $0 + rest }
     }
 }

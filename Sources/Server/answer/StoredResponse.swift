@@ -117,9 +117,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     }
 
     private static func heldBytes(_ addresses: StoredAddresses) -> Int {
-        addresses.list.reduce(arrayBytes(addresses.list.capacity * MemoryLayout<[UInt8]>.stride)) {
-            $0 + arrayBytes($1.capacity)
-        }
+        addresses.isEmpty
+            ? 0
+            : addresses.list.reduce(arrayBytes(addresses.list.capacity * MemoryLayout<[UInt8]>.stride)) {
+                $0 + arrayBytes($1.capacity)
+            }
     }
 
     /// The object of `cached`, and its arrays in most responses: entity tag, time of the last change, coding.
@@ -143,7 +145,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             via: via, secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
             contentLength: contentLength, storage: request.storage(handling),
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers,
-            addresses: StoredAddresses(request.sharedDigest == nil ? [] : [request.uri]),
+            addresses: request.sharedDigest == nil ? StoredAddresses() : StoredAddresses([request.uri]),
             isCopy: request.isCopy(handling))
         sentAfterInvalidation = request.sentAfterInvalidation
     }

@@ -39,14 +39,16 @@ package enum NotStoredReason: CaseIterable, Sendable {
     case diskOff
     case partNotMissing
 
-    /// Whether the reason is the state of the store, or of another node, and not what the messages say: the next response may well be stored.
-    package var isOfStore: Bool {
+    /// Whether the reason says nothing about for whom the response is: the next one for the key may well be stored, and be for all who wait for it.
+    package var isPassing: Bool {
         switch self {
-        case .staleElsewhere, .outdated, .tooLarge, .secondHit, .memoryFull, .diskBusy, .diskOff, .partNotMissing: true
+        case .staleElsewhere, .unproven, .outdated, .tooLarge, .secondHit, .memoryFull, .diskBusy, .diskOff,
+            .partNotMissing:
+            true
         case .policy, .method, .methodOverride, .requestBody, .requestNoStore, .interimStatus, .partialContent,
             .partMultiple, .partUnplaced, .partWeak, .partStatus, .notModified, .aboutRequest, .statusNotUnderstood,
             .noStore, .isPrivate, .authorization, .setCookie, .varyStar, .notCacheable, .neverReusable, .headTooLarge,
-            .page, .unproven:
+            .page:
             false
         }
     }
@@ -117,8 +119,8 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .staleElsewhere: "another node of the fleet had it stored, and stale, and the origin did not confirm it"
         case .page: "the origin sent a page (text/html) in place of a package"
         case .outdated: "the URL was purged or changed while the response was on its way"
-        case .unproven: "a rule wants the content proven, and nothing says which digest it has"
-        case .tooLarge: "the response is longer than cache.object_size_max"
+        case .unproven: "a rule wants the content proven by its digest, and the response is not that content or has no digest"
+        case .tooLarge: "the response is longer than cache.object_size_max, or than memory may hold without the disk"
         case .secondHit: "admission: second-hit keeps so long a response from its second request on"
         case .memoryFull: "all memory of the cache is in use at this moment"
         case .diskBusy: "so much waits to be written that the disk takes no more"

@@ -150,7 +150,7 @@ extension Retrieval {
         package let updatesStored: Bool
 
         /// Whether the response is for this client because of what it says.
-        package var refutesSharing: Bool { notStored?.isOfStore == false }
+        package var refutesSharing: Bool { notStored?.isPassing == false }
 
         package init(notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool) {
             self.notStored = notStored

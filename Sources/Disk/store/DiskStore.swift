@@ -198,7 +198,7 @@ package final class DiskStore: @unchecked Sendable {
         guard linesOfBusy.isDue() else { return }
         parts.log(
             .warning,
-            "\(DiskStoreParts.text(key)) and perhaps others are in memory alone: too much waits to be written already")
+            "\(DiskStoreParts.text(key)) and perhaps others are not on the disk: too much waits to be written already")
     }
 
     /// Returns nil if the object is too long for a record, or for a segment of this store.

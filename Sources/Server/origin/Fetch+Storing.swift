@@ -57,7 +57,7 @@ extension Fetch {
         if isOutdated { return .outdated }
         guard let length, length > request.memoryObjectSizeMax(handling) else { return .memoryFull }
         if length > request.objectSizeMax(handling) { return .tooLarge }
-        guard let backStore = request.tier.backStore, request.storage(handling) != .session else { return .memoryFull }
+        guard let backStore = request.tier.backStore, request.storage(handling) != .session else { return .tooLarge }
         guard isForDisk(handling) else { return .secondHit }
         switch backStore.prospect(bytes: length, .permanent, isNow: false) {
         case .off: return .diskOff

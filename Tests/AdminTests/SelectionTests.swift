@@ -219,11 +219,15 @@ struct PurgingTests {
         #expect(larder.lookUp(other).count == 1)
     }
 
-    @Test func `what is in memory and on the disk is one response`() throws {
+    private func openDisk() throws -> (DiskBackStore, path: String) {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)")
             .path
-        let disk = try DiskBackStore.open(
-            BackStoreSettings(path: path, size: 256 << 20, pinned: 0, key: { Larder.hash($0) }))
+        let settings = BackStoreSettings(path: path, size: 256 << 20, pinned: 0, key: { Larder.hash($0) })
+        return (try DiskBackStore.open(settings), path)
+    }
+
+    @Test func `what is in memory and on the disk is one response`() throws {
+        let (disk, path) = try openDisk()
         defer {
             disk.close()
             try? FileManager.default.removeItem(atPath: path)
@@ -244,10 +248,7 @@ struct PurgingTests {
     }
 
     @Test func `what has its key by a digest is one response on memory and disk, found by each address`() throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)")
-            .path
-        let disk = try DiskBackStore.open(
-            BackStoreSettings(path: path, size: 256 << 20, pinned: 0, key: { Larder.hash($0) }))
+        let (disk, path) = try openDisk()
         defer {
             disk.close()
             try? FileManager.default.removeItem(atPath: path)

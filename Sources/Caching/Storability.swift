@@ -119,7 +119,8 @@ package enum NotStoredReason: CaseIterable, Sendable {
         case .staleElsewhere: "another node of the fleet had it stored, and stale, and the origin did not confirm it"
         case .page: "the origin sent a page (text/html) in place of a package"
         case .outdated: "the URL was purged or changed while the response was on its way"
-        case .unproven: "a rule wants the content proven by its digest, and the response is not that content or has no digest"
+        case .unproven:
+            "a rule wants the content proven by its digest, and the response is not that content or has no digest"
         case .tooLarge: "the response is longer than cache.object_size_max, or than memory may hold without the disk"
         case .secondHit: "admission: second-hit keeps so long a response from its second request on"
         case .memoryFull: "all memory of the cache is in use at this moment"

@@ -57,6 +57,23 @@ struct SharedDigestScenarios {
         }
     }
 
+    @Test func `an answer that is not the body keeps nobody from waiting for it`() throws {
+        try scenario(cache: Self.rule) { s in
+            let clients = try (0..<2).map { _ in try s.client() }
+            s.origin.expects("GET \(Self.first)").replies(307, "Location: /signed", "Cache-Control: max-age=60")
+            let redirect = try clients[0].get(Self.first)
+            #expect(redirect.status == 307 && redirect.cacheStatus.contains("detail=unproven"))
+            let (asked, answer) = (Gate("asked"), Gate("answer"))
+            s.origin.expects("GET \(Self.first)").opens(asked).waits(for: answer).replies(200, body: Self.body)
+            for client in clients { try client.ask("GET", Self.first) }
+            try asked.wait()
+            try s.expect(.requests, 3)
+            answer.open()
+            for client in clients { #expect(try client.response().text == Self.body) }
+            try s.expect(.collapsed, 1)
+        }
+    }
+
     static let unshared: [(status: Int, lines: [String])] = [
         (404, ["Cache-Control: max-age=60"]), (302, ["Location: /a", "Cache-Control: max-age=60"]), (410, []),
         (203, ["Cache-Control: max-age=60"]), (200, ["Content-Encoding: x-own", "Cache-Control: max-age=60"]),

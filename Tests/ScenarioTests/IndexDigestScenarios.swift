@@ -37,6 +37,16 @@ struct IndexDigestScenarios {
         try s.expect(.digestsPromised, digests)
     }
 
+    /// One client's requests have a credential from now on, so what it gets is for it alone.
+    private static func giveCredential(to client: UInt32, _ s: Scenario) throws {
+        try s.adopt { configuration, files in
+            try configuration.read(cache: Self.rules, files)
+            configuration.credentials = [
+                s.credential(isUnasked: true) { $0.clients = [AddressRange(IPAddress(v4: client))] }
+            ]
+        }
+    }
+
     static let forms: [(lines: [String], body: @Sendable (String) -> [UInt8])] = [
         (["Content-Type: application/vnd.pypi.simple.v1+json"], { Array(index($0).utf8) }),
         (["Content-Type: application/json", "Content-Encoding: gzip"], { gzip(Array(index($0).utf8)) }),
@@ -112,14 +122,23 @@ struct IndexDigestScenarios {
         }
     }
 
+    @Test func `a file that was stored before rules had its digest is compared with its first hit`() throws {
+        try scenario(cache: "rules: [ { match: { path: \"/files/*\" }, ttl: 1h } ]") { s in
+            let client = try s.client()
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            #expect(try client.get("/files/a.whl").text == "wheel")
+            try s.adopt { configuration, files in try configuration.read(cache: Self.rules, files) }
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            s.origin.expects("GET /files/a.whl").replies(200, body: "another")
+            // It is a hit until it has been compared.
+            try s.eventually("the other wheel") { try client.get("/files/a.whl").text == "another" }
+            #expect(try client.get("/files/a.whl").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
     @Test func `an index for one client leaves what others have stored alone`() throws {
         try scenario(cache: Self.rules) { s in
-            try s.adopt { configuration, files in
-                try configuration.read(cache: Self.rules, files)
-                configuration.credentials = [
-                    s.credential(isUnasked: true) { $0.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))] }
-                ]
-            }
+            try Self.giveCredential(to: 0x7F00_0002, s)
             let (one, others) = (try s.client(from: 0x7F00_0002), try s.client())
             try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("wheel"))
             s.origin.expects("GET /files/a.whl", "!Authorization").replies(200, body: "wheel")
@@ -161,12 +180,7 @@ struct IndexDigestScenarios {
 
     @Test func `what an index says to some clients holds for them alone`() throws {
         try scenario(cache: Self.rules) { s in
-            try s.adopt { configuration, files in
-                try configuration.read(cache: Self.rules, files)
-                configuration.credentials = [
-                    s.credential(isUnasked: true) { $0.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))] }
-                ]
-            }
+            try Self.giveCredential(to: 0x7F00_0002, s)
             let (some, others) = (try s.client(from: 0x7F00_0002), try s.client())
             s.origin.expects("GET /simple/a/", "Authorization").replies(
                 200, Self.forms[0].lines, Self.forms[0].body("another"))

@@ -37,7 +37,7 @@ final class IndexDigests: Sendable {
 
     private struct UnprovenFile {
         weak var record: StoredResponse?
-        weak var tier: Tiers?
+        weak var zone: Zone?
         var algorithm: DigestRule.Algorithm
     }
 
@@ -72,7 +72,10 @@ final class IndexDigests: Sendable {
         let worker = WorkerReference(worker)
         let isAccepted = worker.value.shared.pool.submit(
             { self.note(index.digests(), index.scope, index.audience, now: now) },
-            then: { worker.value.counters.add(.digestsPromised, $0) }, on: worker.value.loop.inbox)
+            then: { count, broken in
+                for (record, zone) in broken { worker.value.removeBroken(record, from: zone) }
+                worker.value.counters.add(.digestsPromised, count)
+            }, on: worker.value.loop.inbox)
         if !isAccepted { state.withLock { $0.read[record.key] = nil } }
     }
 
@@ -87,11 +90,11 @@ final class IndexDigests: Sendable {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns how many there are, and the stored files that are not what was promised.
     private func note(
         _ promised: [(uri: [UInt8], algorithm: DigestRule.Algorithm, digits: [UInt8])], _ scope: String,
         _ audience: [[UInt8]], now: Duration
-    ) -> Int {
+    ) -> (count: Int, broken: [(StoredResponse, Zone)]) {
         let named = promised.map { (name(PathReadings.name(ofURI: $0.uri), scope, audience, $0.algorithm), $0.digits) }
         let unproven = state.withLock { state in
             for (name, digits) in named { state.digests.set(name, digits, now: now) }
@@ -99,10 +102,13 @@ final class IndexDigests: Sendable {
                 state.unproven.value(name, now: now).map { ($0.value, ExpectedDigest($0.value.algorithm, digits)) }
             }
         }
-        for (file, digest) in unproven {
-            if let record = file.record, let tier = file.tier { compare(record, in: tier, with: [digest], now: now) }
+        let broken = unproven.compactMap { file, digest -> (StoredResponse, Zone)? in
+            guard let record = file.record, let zone = file.zone, isBroken(record, promised: [digest], now: now) else {
+                return nil
+            }
+            return (record, zone)
         }
-        return named.count
+        return (named.count, broken)
     }
 
     // MARK: stored files
@@ -115,13 +121,13 @@ final class IndexDigests: Sendable {
 
     /// Notes a file that was stored unproven. It is compared when an index that speaks of it has been read.
     func noteUnproven(
-        _ record: StoredResponse, in tier: Tiers, of uri: [UInt8], _ scope: String, for audience: [[UInt8]],
+        _ record: StoredResponse, in zone: Zone, of uri: [UInt8], _ scope: String, for audience: [[UInt8]],
         _ algorithm: DigestRule.Algorithm, now: Duration
     ) {
         let names = PathReadings.names(ofURI: uri).flatMap { uri in
             audience.subsets.map { name(uri, scope, $0, algorithm) }
         }
-        let file = UnprovenFile(record: record, tier: tier, algorithm: algorithm)
+        let file = UnprovenFile(record: record, zone: zone, algorithm: algorithm)
         state.withLock { state in for name in names { state.unproven.set(name, file, now: now) } }
     }
 
@@ -133,38 +139,27 @@ final class IndexDigests: Sendable {
     }
 
     /// Computes the digest of a stored file on the blocking pool. A file that is not the one that was promised leaves the store.
-    func compare(_ record: StoredResponse, in tier: Tiers, with promised: Set<ExpectedDigest>, on worker: Worker) {
+    func compare(_ record: StoredResponse, in zone: Zone, with promised: Set<ExpectedDigest>, on worker: Worker) {
         guard state.withLock({ $0.computing.insert(record.key).inserted }) else { return }
         let now = worker.uptime
-        let isAccepted = worker.shared.pool.submit(
-            { self.compare(record, in: tier, with: promised, now: now) }, then: { _ in }, on: worker.loop.inbox)
+        let worker = WorkerReference(worker)
+        let isAccepted = worker.value.shared.pool.submit(
+            {
+                defer { _ = self.state.withLock { $0.computing.remove(record.key) } }
+                return self.isBroken(record, promised: promised, now: now)
+            }, then: { if $0 { worker.value.removeBroken(record, from: zone) } }, on: worker.value.loop.inbox)
         if !isAccepted { _ = state.withLock { $0.computing.remove(record.key) } }
     }
 
-    private func compare(_ record: StoredResponse, in tier: Tiers, with promised: Set<ExpectedDigest>, now: Duration) {
-        defer { _ = state.withLock { $0.computing.remove(record.key) } }
-        guard let algorithm = promised.first?.algorithm, let digest = digest(of: record.body, algorithm) else { return }
-        note(digest, of: record, now: now)
-        guard PromiseVerdict(found: digest, promised: promised) == .broken else { return }
-        tier.removeBroken(record)
-    }
-
-    /// Nil if the bytes have left the store.
-    private func digest(of body: Body, _ algorithm: DigestRule.Algorithm) -> ExpectedDigest? {
+    /// Whether a stored file is known not to be the one that was promised. Blocks, and computes its digest if nobody knows it.
+    private func isBroken(_ record: StoredResponse, promised: Set<ExpectedDigest>, now: Duration) -> Bool {
+        let known = verdict(on: record, promised: promised, now: now)
+        guard known == .unknown, let algorithm = promised.first?.algorithm else { return known == .broken }
         let proof = BodyProof(ExpectedDigest(algorithm, []), isCoded: false)
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * Body.blockBytes, alignment: 4096)
-        defer { unsafe room.deallocate() }
-        let length = body.length
-        var offset = 0
-        while offset < length {
-            guard
-                case .bytes(let piece) = unsafe body.piece(
-                    from: offset, limit: length - offset, room: room, waits: true)
-            else { return nil }
-            unsafe proof.take(piece) { _ in }
-            offset += piece.count
-        }
-        return ExpectedDigest(algorithm, proof.conclude())
+        guard unsafe record.body.readAll({ unsafe proof.take($0) { _ in } }) else { return false }
+        let digest = ExpectedDigest(algorithm, proof.conclude())
+        note(digest, of: record, now: now)
+        return PromiseVerdict(found: digest, promised: promised) == .broken
     }
 
     private func name(
@@ -174,12 +169,13 @@ final class IndexDigests: Sendable {
     }
 }
 
-extension Tiers {
-    /// Removes a file that an index contradicts, and says so.
-    func removeBroken(_ record: StoredResponse) {
+extension Worker {
+    /// Removes a stored file that an index contradicts, here and from what the fleet shares, and says so.
+    func removeBroken(_ record: StoredResponse, from zone: Zone) {
         let uri = Diagnostics.masked(record.keyBytes.prefix { $0 != UInt8(ascii: "#") })
         Diagnostics.info("the index promises another body of \(uri): the stored one is removed")
-        remove(record)
+        zone.tier.remove(record)
+        shared.fleet?.remove(record.keyBytes, of: zone, now: loop.now)
     }
 }
 

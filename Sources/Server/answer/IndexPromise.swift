@@ -31,10 +31,10 @@ extension Exchange {
         switch indexes.verdict(on: record, promised: promised, now: worker.uptime) {
         case .kept: return false
         case .unknown:
-            indexes.compare(record, in: request.tier, with: promised, on: worker)
+            indexes.compare(record, in: request.zone, with: promised, on: worker)
             return false
         case .broken:
-            request.tier.removeBroken(record)
+            worker.removeBroken(record, from: request.zone)
             return true
         }
     }

@@ -26,15 +26,7 @@ struct IndexText: Sendable {
         guard length <= FilteredIndex.bytesMax else { throw .tooLarge }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * Body.blockBytes, alignment: 4096)
-        defer { unsafe room.deallocate() }
-        while bytes.count < length {
-            guard
-                case .bytes(let piece) = unsafe body.piece(
-                    from: bytes.count, limit: length - bytes.count, room: room, waits: true)
-            else { throw .gone }
-            unsafe bytes.append(contentsOf: piece)
-        }
+        guard unsafe body.readAll({ unsafe bytes.append(contentsOf: $0) }) else { throw .gone }
         return bytes
     }
 

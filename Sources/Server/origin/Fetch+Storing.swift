@@ -297,7 +297,7 @@ extension Fetch {
             if proof.isRight { indexes.note(proof.expected, of: record, now: worker.uptime) }
         } else {
             indexes.noteUnproven(
-                record, in: request.tier, of: request.uri, promise.scope, for: request.audience, promise.algorithm,
+                record, in: request.zone, of: request.uri, promise.scope, for: request.audience, promise.algorithm,
                 now: worker.uptime)
         }
     }

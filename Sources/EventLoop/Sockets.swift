@@ -72,6 +72,9 @@ package struct ConnectOptions: Sendable {
 
 /// Makes and changes sockets: non-blocking, and closed on exec.
 package enum Sockets {
+    /// How many connections the kernel holds for a listener of clients until they are accepted. Linux lowers it to `net.core.somaxconn`.
+    package static let backlog = 4096
+
     /// Makes a listening socket.
     ///
     /// For a Unix address, removes an old socket file first if no process listens on it. Throws `.addressInUse` if one does.
@@ -81,7 +84,7 @@ package enum Sockets {
     ///   - backlog: how many connections the kernel holds until they are accepted.
     ///   - unixMode: the permissions of the socket file. Nil: those of the umask.
     package static func listen(
-        _ address: SocketAddress, reusePort: Bool, backlog: Int, unixMode: UInt32? = nil
+        _ address: SocketAddress, reusePort: Bool, backlog: Int = Sockets.backlog, unixMode: UInt32? = nil
     ) throws(SocketError) -> Descriptor {
         let socket = try open(address)
         if address.family == .unix {
@@ -212,6 +215,9 @@ package enum Sockets {
 
     /// Sends small writes at once (no Nagle). Does nothing on a Unix socket.
     package static func setNoDelay(_ fd: CInt) { setIgnoring(fd, CInt(IPPROTO_TCP), TCP_NODELAY, 1) }
+
+    /// Lets the system hold back a connection until its client has sent something (`TCP_DEFER_ACCEPT`, tcp(7)), for some 15 seconds at most.
+    package static func deferAccept(_ fd: CInt) { setIgnoring(fd, CInt(IPPROTO_TCP), TCP_DEFER_ACCEPT, 10) }
 
     /// Makes closing send a reset: bytes that have not arrived may be lost, and the peer can tell that the connection was cut off.
     package static func resetOnClose(_ fd: CInt) {

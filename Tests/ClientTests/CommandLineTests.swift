@@ -405,7 +405,45 @@ struct SignalTests {
         }
     }
 
-    @Test func `SIGTERM with idle connections only ends at once`() async throws {
+    /// Starts Larder as a service manager does that has opened the socket.
+    private static func serve(on listener: CInt, in place: Workplace) async throws -> Larder {
+        let adminPort = FreePort.take()
+        let text = Larder.configuration(in: place, adminPort: adminPort)
+            .replacingOccurrences(of: "address: 127.0.0.1:0", with: "address: systemd:proxy")
+        let program = [
+            "/bin/sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=proxy exec \"$0\" \"$@\"", Larder.executable,
+        ]
+        return try await Larder.start(
+            in: place, text: text, adminPort: adminPort, program: program, inherited: listener)
+    }
+
+    /// While one process waits for its last request, and ends, there are clients that have connected and said nothing. Each gets an answer, of this
+    /// process or of the next.
+    @Test func `a restart behind a socket of the service manager closes no connection without an answer`() async throws
+    {
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        } _: { origin in
+            try await Workplace.with { place in
+                let listener = try LoopbackListener()
+                let first = try await Self.serve(on: listener.fd, in: place)
+                #expect(try await place.curl("\(origin.url)/", through: first).text == "ok")
+                let sockets = (0..<12).map { _ in connectLoopback(listener.port) }
+                defer { for socket in sockets where socket >= 0 { close(socket) } }
+                first.child.signal(SIGTERM)
+                #expect(try await first.child.end(within: .seconds(20)) == 0)
+                let second = try await Self.serve(on: listener.fd, in: place)
+                for socket in sockets {
+                    let connection = ScriptedConnection(fd: socket)
+                    connection.send("GET \(origin.url)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n\r\n")
+                    #expect(connection.readHead()?.hasPrefix("HTTP/1.1 200 ") == true)
+                }
+                #expect(second.child.isRunning)
+            }
+        }
+    }
+
+    @Test func `SIGTERM with idle connections only ends soon`() async throws {
         try await Workplace.with { place in
             let larder = try await Larder.start(in: place)
             let sockets = (0..<8).map { _ in connectLoopback(larder.port) }

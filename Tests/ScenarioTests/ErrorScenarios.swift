@@ -97,10 +97,11 @@ struct OperationScenarios {
             let asked = Gate("request")
             let answer = Gate("answer")
             s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(200, body: "last")
-            let client = try s.client()
+            s.origin.expects("GET /first").replies(200, "Cache-Control: max-age=60")
+            let (client, idle) = (try s.client(), try s.client())
+            #expect(try idle.get("/first").status == 200)
             try client.ask("GET", "/a")
             try asked.wait()
-            let idle = try s.client()
             s.proxy.drain()
             try idle.expectClosed()
             answer.open()
@@ -108,6 +109,47 @@ struct OperationScenarios {
             try client.expectClosed()
             try s.eventually("the end") { s.proxy.isDrained }
             #expect(throws: WireError.self) { try s.client().get("/b") }
+        }
+    }
+
+    @Test(arguments: [0, 1, 40]) func `a client that has connected when draining begins gets an answer`(
+        _ sentBytes: Int
+    )
+        throws
+    {
+        try scenario { configuration, _ in
+            configuration.workers = .count(1)
+        } _: { s in
+            let (asked, answer) = (Gate("request"), Gate("answer"))
+            s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(200, body: "last")
+            s.origin.expects("GET /b").replies(200, body: "also")
+            s.origin.expects("GET /c").replies(200)
+            let (client, newcomer, idle) = (try s.client(), try s.client(), try s.client())
+            try idle.get("/c")
+            try client.ask("GET", "/a")
+            try asked.wait()
+            let request = "GET \(s.origin.url("/b")) HTTP/1.1\r\nHost: \(s.origin.authority)\r\n\r\n"
+            try newcomer.send(String(request.prefix(sentBytes)))
+            try s.expect(.clientConnectionsAccepted, 3)
+            s.proxy.drain()
+            try idle.expectClosed()
+            try newcomer.send(String(request.dropFirst(sentBytes)))
+            let reply = try newcomer.response()
+            #expect(reply.text == "also" && reply["Connection"] == "close", "\(reply)")
+            try newcomer.expectClosed()
+            answer.open()
+            #expect(try client.response().text == "last")
+            try s.eventually("the end") { s.proxy.isDrained }
+        }
+    }
+
+    @Test func `a client that is silent does not keep a draining proxy for long`() throws {
+        try scenario { s in
+            let silent = try s.client()
+            try s.expect(.clientConnectionsAccepted, 1)
+            s.proxy.drain()
+            try silent.expectClosed()
+            try s.eventually("the end") { s.proxy.isDrained }
         }
     }
 

@@ -142,6 +142,9 @@ import Transaction
     /// Whether no request is under way.
     var isIdle: Bool { phase == .idle }
 
+    /// Whether a request is likely to be on its way: the client has made none yet, or has sent the beginning of one.
+    var mayBeAsking: Bool { isIdle && (requestsAnswered == 0 || !inbound.isEmpty) }
+
     // MARK: reading
 
     func onReadable() {

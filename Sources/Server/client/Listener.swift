@@ -8,6 +8,8 @@ final class Listener {
     private unowned let worker: Worker
     private let descriptor: Descriptor
     private let kind: Kind
+    /// Whether the socket stays open when this process ends: the connections that wait are for the next process.
+    private let isInherited: Bool
     private let terms: ListenerTerms
     private var event = IOEvent()
     /// Runs while accepting is paused.
@@ -16,11 +18,12 @@ final class Listener {
     /// Connections accepted in one turn at most, so that a flood of them does not starve those that exist.
     private static let acceptsPerTurn = 64
 
-    init(worker: Worker, descriptor: consuming Descriptor, kind: Kind, terms: ListenerTerms) {
+    init(worker: Worker, _ socket: consuming ListeningSocket) {
         self.worker = worker
-        self.descriptor = descriptor
-        self.kind = kind
-        self.terms = terms
+        descriptor = Descriptor(adopting: socket.descriptor)
+        kind = socket.kind
+        isInherited = socket.isInherited
+        terms = socket.terms
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe event.assign(
             worker.loop, fd: self.descriptor.rawValue, .read,
@@ -32,8 +35,15 @@ final class Listener {
 
     deinit { if let pause { worker.timers.cancel(pause) } }
 
-    private func acceptAll() {
-        for _ in 0..<Listener.acceptsPerTurn {
+    /// Accepts the connections that wait: the system would reset them when the socket is closed. Those at a socket of the service manager stay.
+    func acceptLast() {
+        if !isInherited && pause == nil { accept(atMost: Sockets.backlog) }
+    }
+
+    private func acceptAll() { accept(atMost: Listener.acceptsPerTurn) }
+
+    private func accept(atMost count: Int) {
+        for _ in 0..<count {
             switch Sockets.accept(descriptor.rawValue) {
             case .accepted(let accepted, let address):
                 if kind == .tcp { Sockets.setNoDelay(accepted.rawValue) }

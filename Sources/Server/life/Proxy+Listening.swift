@@ -21,7 +21,7 @@ struct ListeningPlace {
         }
     }
 
-    var kind: Listener.Kind { address.family == .unix ? .unix : .tcp }
+    private var kind: Listener.Kind { address.family == .unix ? .unix : .tcp }
 
     /// The places of a configuration.
     ///
@@ -82,20 +82,25 @@ struct ListeningPlace {
     }
 
     /// Makes a socket for one worker.
-    func open() throws(Proxy.StartError) -> Descriptor {
+    func open() throws(Proxy.StartError) -> ListeningSocket {
+        let descriptor: Descriptor
         switch source {
         case .inherited(let socket):
             guard let own = InheritedSockets.duplicate(socket) else {
                 throw .notInherited(index: index, address: "systemd:\(socket.name)")
             }
-            return own
+            // A client that has sent nothing is the next process's client, if this one ends.
+            if kind == .tcp { Sockets.deferAccept(own.rawValue) }
+            descriptor = own
         case .address(_, let mode):
             do throws(SocketError) {
-                return try Sockets.listen(
-                    address, reusePort: address.family != .unix, backlog: 4096, unixMode: mode)
+                descriptor = try Sockets.listen(address, reusePort: address.family != .unix, unixMode: mode)
             } catch { throw .listen(index: index, address: "\(address)", error) }
         }
+        return ListeningSocket(descriptor.release(), kind, isInherited: isInherited, terms)
     }
+
+    private var isInherited: Bool { if case .inherited = source { true } else { false } }
 
     /// Fails if another process listens on the address. With `SO_REUSEPORT` alone two processes would share the clients without notice, so
     /// this tries a socket that does not share.
@@ -104,5 +109,21 @@ struct ListeningPlace {
         do throws(SocketError) {
             _ = try Sockets.listen(address, reusePort: false, backlog: 1)
         } catch { throw .listen(index: index, address: "\(address)", error) }
+    }
+}
+
+/// A socket that listens, on its way to its worker. Whoever takes it owns the descriptor.
+struct ListeningSocket: Sendable {
+    let descriptor: CInt
+    let kind: Listener.Kind
+    /// Whether the service manager has it as well.
+    let isInherited: Bool
+    let terms: ListenerTerms
+
+    init(_ descriptor: CInt, _ kind: Listener.Kind, isInherited: Bool, _ terms: ListenerTerms) {
+        self.descriptor = descriptor
+        self.kind = kind
+        self.isInherited = isInherited
+        self.terms = terms
     }
 }

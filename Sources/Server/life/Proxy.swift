@@ -152,12 +152,12 @@ package final class Proxy: Sendable {
         precondition(count > 0, "a proxy has at least one worker")
         var places = try ListeningPlace.all(snapshot, shared.fleet?.peers?.terms)
         for number in 0..<count {
-            var listeners: [(CInt, Listener.Kind, ListenerTerms)] = []
+            var listeners: [ListeningSocket] = []
             for index in places.indices where places[index].isShared || number == 0 {
-                let fd = try places[index].open().release()
+                let socket = try places[index].open()
                 // For port 0 the system has chosen a port. The other workers use the same one.
-                places[index].address = Proxy.localAddress(fd) ?? places[index].address
-                listeners.append((fd, places[index].kind, places[index].terms))
+                places[index].address = Proxy.localAddress(socket.descriptor) ?? places[index].address
+                listeners.append(socket)
             }
             let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
             state.withLock { $0.workers.append(started) }
@@ -174,7 +174,7 @@ package final class Proxy: Sendable {
 
     /// Starts a thread that makes and runs a worker. Returns when the worker is ready.
     private static func launch(
-        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind, ListenerTerms)]
+        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [ListeningSocket]
     ) throws(StartError) -> WorkerHandle {
         let report = LaunchReport()
         let thread: ThreadHandle
@@ -182,9 +182,7 @@ package final class Proxy: Sendable {
             thread = try startThread(name: "larder-\(number)") {
                 do {
                     let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
-                    for (fd, kind, terms) in listeners {
-                        worker.listen(on: Descriptor(adopting: fd), kind: kind, terms: terms)
-                    }
+                    for socket in listeners { worker.listen(on: socket) }
                     report.succeeded((worker.loop.inbox, worker.counters, WorkerReference(worker)))
                     worker.run()
                 } catch {

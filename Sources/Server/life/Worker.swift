@@ -200,9 +200,7 @@ import Synchronization
     private var isOwnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
     /// Accepts connections on a listening socket.
-    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind, terms: ListenerTerms) {
-        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind, terms: terms))
-    }
+    func listen(on socket: ListeningSocket) { listeners.append(Listener(worker: self, socket)) }
 
     /// Takes an accepted connection. It is closed at once if the worker is draining or a limit of connections is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
@@ -398,11 +396,24 @@ import Synchronization
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }
 
-    /// Stops accepting. Idle connections close now, the others after their present answer.
+    /// How long a client that has connected may take for its first request when Larder stops.
+    private static let lastRequestWait = Duration.seconds(1)
+
+    /// Stops accepting. Connections close after their present answer, and idle ones now, unless a request may be on its way: a new client gets
+    /// an answer if it asks soon.
     func drain() {
         precondition(isOwnThread, "a worker is used by its own thread")
+        guard !isDraining else { return }
+        for listener in listeners { listener.acceptLast() }
         isDraining = true
         listeners.removeAll()
+        for client in clients.occupants where client.isIdle && !client.mayBeAsking { client.close(.draining) }
+        hold(for: Worker.lastRequestWait) { [unowned self] in closeSilent() }
+        stopIfDrained()
+    }
+
+    /// Closes the connections on which no request is under way.
+    private func closeSilent() {
         for arrival in arrivals.occupants { arrival.close(.draining) }
         for doorstep in doorsteps.occupants where doorstep.isIdle { doorstep.close(.draining) }
         for client in clients.occupants where client.isIdle { client.close(.draining) }

@@ -82,14 +82,17 @@ struct Larder: Sendable {
         return try await start(in: place, text: text, adminPort: adminPort)
     }
 
-    /// - Parameter program: what starts the executable: the executable itself, or a program that takes it as an argument.
+    /// - Parameters:
+    ///   - program: what starts the executable: the executable itself, or a program that takes it as an argument.
+    ///   - inherited: what the process has as descriptor 3.
     static func start(
         in place: Workplace, text: String, adminPort: UInt16, file name: String = "larder.yaml",
-        program: [String] = [executable], environment: [String: String] = [:]
+        program: [String] = [executable], environment: [String: String] = [:], inherited: CInt? = nil
     ) async throws -> Larder {
         let file = try place.write(name, text.utf8)
         let child = try await place.start(
-            program[0], program.dropFirst() + ["serve", "--config", file], environment: environment)
+            program[0], program.dropFirst() + ["serve", "--config", file], environment: environment,
+            inherited: inherited)
         let port = try await eventually("larder is ready; it said: \(child.output)\(child.errors)") {
             () async throws -> UInt16? in
             if let status = child.exitStatus {

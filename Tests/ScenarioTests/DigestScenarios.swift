@@ -1,3 +1,5 @@
+import Limiting
+import Rules
 import TLS
 import Testing
 
@@ -112,6 +114,27 @@ struct DigestScenarios {
             let seen = try client.get(path, "Cache-Control: max-age=5")
             #expect(seen.status == 200 && seen.text == "right")
             #expect(try client.get(path).cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    /// What is withheld goes out with the bytes that follow it. Here its client is lost between the two: it had one byte of what was withheld left.
+    @Test func `a client that is lost while it gets what was withheld ends its own answer alone`() throws {
+        let limit = LimitPlan([LimitRule(name: "small", RuleConditions(), LimitTerms(responseBody: 4097))])
+        try scenario(cache: Self.rule, { configuration, _ in configuration.limitPlan = limit }) { s in
+            let path = Self.path(of: "something else")
+            let (more, half) = (Gate(), String(repeating: "x", count: 8192))
+            s.origin.expects("GET \(path)").sends(
+                "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nTransfer-Encoding: chunked\r\n\r\n4001\r\n\(half)"
+            ).waits(for: more).sends(half)
+            let client = try s.client()
+            try client.ask("GET", path)
+            var answer = SeenMessage(head: try client.head())
+            try s.eventually("the client is sent what is not withheld") { s.count(.bytesToClients) > 4096 }
+            more.open()
+            try client.reader.body(of: &answer, untilClose: false, hasBody: true)
+            #expect(!answer.isWhole && answer.body.count <= 4097)
+            s.origin.expects("GET /b").replies(200, body: "b")
+            #expect(try s.client().get("/b").text == "b")
         }
     }
 

@@ -156,7 +156,7 @@ final class IndexDigests: Sendable {
         let known = verdict(on: record, promised: promised, now: now)
         guard known == .unknown, let algorithm = promised.first?.algorithm else { return known == .broken }
         let proof = BodyProof(ExpectedDigest(algorithm, []), isCoded: false)
-        guard unsafe record.body.readAll({ unsafe proof.take($0) { _ in } }) else { return false }
+        guard unsafe record.body.readAll({ unsafe proof.take($0) { _, _ in } }) else { return false }
         let digest = ExpectedDigest(algorithm, proof.conclude())
         note(digest, of: record, now: now)
         return PromiseVerdict(found: digest, promised: promised) == .broken

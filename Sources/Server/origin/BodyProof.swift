@@ -30,8 +30,8 @@ final class BodyProof {
         held.reserveCapacity(2 * BodyProof.heldBytesMax)
     }
 
-    /// Adds bytes of the body. Passes on what is followed by enough bytes, in order.
-    func take(_ bytes: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer) -> Void) {
+    /// Adds bytes of the body. Passes on what is followed by enough bytes, in order: nothing, one piece, or two, of which the first is not the last.
+    func take(_ bytes: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer, _ isLast: Bool) -> Void) {
         unsafe digest?.update(bytes)
         let surplus = held.count + bytes.count - BodyProof.heldBytesMax
         guard surplus > 0 else {
@@ -42,8 +42,8 @@ final class BodyProof {
         held.removeFirst(old.count)
         let passed = surplus - old.count
         unsafe held.append(contentsOf: bytes[passed...])
-        if !old.isEmpty { unsafe old.withUnsafeBytes { unsafe pass($0) } }
-        if passed > 0 { unsafe pass(UnsafeRawBufferPointer(rebasing: bytes[..<passed])) }
+        if !old.isEmpty { unsafe old.withUnsafeBytes { unsafe pass($0, passed == 0) } }
+        if passed > 0 { unsafe pass(UnsafeRawBufferPointer(rebasing: bytes[..<passed]), true) }
     }
 
     /// The digest of the whole body, in lower-case hexadecimal digits.

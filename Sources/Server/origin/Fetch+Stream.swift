@@ -703,7 +703,11 @@ extension Fetch {
         guard let proof else {
             return unsafe substitution == nil ? fillSink(bytes, isAll: isAll) : fillMasked(bytes, isAll: isAll)
         }
-        unsafe proof.take(bytes) { unsafe fillMasked($0, isAll: isAll) }
+        unsafe proof.take(bytes) { piece, isLast in
+            // The piece before may have ended the fetch: its client failed, or the store has no room.
+            guard isIn(.receiving) else { return }
+            unsafe fillMasked(piece, isAll: isAll && isLast)
+        }
     }
 
     func fillSink(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {

@@ -324,12 +324,9 @@ final class Delivery {
 
     /// The next piece of a body that is not in memory. Returns nil if reading it would block, or if the body has no more bytes yet.
     private func pieceToTranscode() -> TranscodedPiece? {
-        // The state is read first: a body that is complete by then has its whole length published.
-        let state = body.state
-        if lacksBytes {
-            guard state == .complete || state == .failed else { return nil }
-            return TranscodedPiece(state: state, start: offset, bytes: [])
-        }
+        // It is made first, because it reads the state: a body that is complete by then has its whole length published.
+        let last = TranscodedPiece(behind: offset, of: body)
+        if lacksBytes { return last }
         var room = [UInt8](repeating: 0, count: Transcoder.stepBytesMax)
         let bytes: [UInt8]? = unsafe room.withUnsafeMutableBytes { room in
             guard case .bytes(let bytes) = unsafe piece(limit: room.count, room: room) else { return nil }

@@ -193,6 +193,19 @@ extension Body: TranscodedSource {
         unsafe self.bytes.copyBytes(from: bytes)
     }
 
+    /// What stands behind the last byte of a body that has been read up to `offset`: nothing, but that it ends there. Nil if more may come.
+    ///
+    /// A large body can lose blocks on the disk when it is complete, or while somebody is still reading it. It is partial then, but whoever has read
+    /// all of it needs none of them.
+    convenience init?(behind offset: Int, of body: Body) {
+        let state = body.state
+        switch state {
+        case .complete, .failed: self.init(state: state, start: offset, bytes: [])
+        case .partial where offset == body.expectedLength: self.init(state: .complete, start: offset, bytes: [])
+        case .growing, .partial, .moved: return nil
+        }
+    }
+
     deinit { unsafe bytes.deallocate() }
 
     var length: Int { start + count }

@@ -249,7 +249,7 @@ let package = Package(
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),
-        tests("SoakTests", ["EventLoop", "larder", "ProgramUnderTest", "CZlib"]),
+        tests("SoakTests", ["EventLoop", "TLS", "larder", "ProgramUnderTest", "CZlib"]),
         // Starts the executable for the tests above.
         .target(
             name: "ProgramUnderTest", dependencies: ["EventLoop"], path: "Tests/ProgramUnderTest", swiftSettings: strict

@@ -126,13 +126,15 @@ struct CheckerTests {
 
     private func fault(
         _ text: String, of resource: Resource = Self.resource, ranges: [RangeWish] = [], body: ArraySlice<UInt8>,
-        claimed length: Int? = nil
+        claimed length: Int? = nil, cacheStatus: String = "hit", isWhole: Bool = true, isForged: Bool = false
     ) -> String? {
         let world = World(seed: 1, resourceCount: max(4, resource.number + 1), patience: 1, hasLongSilence: false)
         if let length { world.claim(resource) { $0.lengths.insert(length) } }
+        if isForged { world.blame(resource, for: [.wrongByte]) }
         var question = Question(resource: resource)
         question.ranges = ranges
-        let date = "Date: \(httpDate(1_700_000_000))\r\nVia: 1.1 larder\r\nCache-Status: larder; hit\r\nAge: 1\r\n"
+        let date =
+            "Date: \(httpDate(1_700_000_000))\r\nVia: 1.1 larder\r\nCache-Status: larder; \(cacheStatus)\r\nAge: 1\r\n"
         let head = "HTTP/1.1 \(text)\r\n\(date)Content-Length: \(body.count)\r\n\r\n"
         var reader = MessageReader(ScriptedBytes(head, pieceMax: 4096, end: .end))
         var headOnly = question
@@ -140,6 +142,7 @@ struct CheckerTests {
         do throws(Interruption) {
             var answer = try reader.answer(to: headOnly)
             answer.body = Array(body)
+            answer.isComplete = isWhole
             return faultFound(in: answer, to: question, in: world, since: world.now)
         } catch { return "\(error)" }
     }
@@ -172,11 +175,58 @@ struct CheckerTests {
     @Test func `an empty body is of another form only if the origin said that this form is empty`() throws {
         let empty = try #require(
             (0..<5000).lazy.map { Resource(seed: 1, number: $0) }.first {
-                !$0.isPersonal && !$0.isVaried && Form(resource: $0).length == 0
+                !$0.isPersonal && !$0.isVaried && !$0.isPromised && Form(resource: $0).length == 0
             })
         let tag = Form(resource: empty, kind: .falseGzip).opaqueTag
         #expect(fault("200 OK\r\nETag: W/\"\(tag)\"", of: empty, body: []) != nil)
         #expect(fault("200 OK\r\nETag: W/\"\(tag)\"", of: empty, body: [], claimed: 0) == nil)
+    }
+
+    @Test(arguments: ["hit", "fwd=uri-miss; fwd-status=200; stored", "fwd=uri-miss; collapsed"])
+    func `what is promised comes as promised, or breaks off where the origin has something else`(_ way: String) throws {
+        let promised = try #require(
+            (0..<500).lazy.map { Resource(seed: 1, number: $0) }.first {
+                $0.promise == .path && Form(resource: $0).length > 100
+            })
+        let right = Form(resource: promised).bytes
+        let length = right.count
+        #expect(fault("200 OK", of: promised, body: right, cacheStatus: way) == nil)
+        // Of others an origin may say that this is all.
+        let short = right.dropLast()
+        #expect(
+            fault("200 OK", of: promised, body: short, claimed: length - 1, cacheStatus: way, isForged: true) != nil)
+        for place in [0, length / 2, length - 1] {
+            var wrong = Array(right)[...]
+            wrong[place] ^= 1
+            let all = "206 Part\r\nContent-Range: bytes 0-\(length - 1)/\(length)"
+            #expect(fault("200 OK", of: promised, body: wrong, cacheStatus: way, isForged: true) != nil)
+            #expect(
+                fault(all, of: promised, ranges: [.from(0)], body: wrong, cacheStatus: way, isForged: true) != nil)
+            func brokenOff(isForged: Bool) -> String? {
+                fault("200 OK", of: promised, body: wrong, cacheStatus: way, isWhole: false, isForged: isForged)
+            }
+            #expect(brokenOff(isForged: true) == nil && brokenOff(isForged: false) != nil)
+            // A part by itself proves nothing, but what is stored has been proven.
+            let part = "206 Part\r\nContent-Range: bytes \(place)-\(place)/\(length)"
+            let ofPart = fault(
+                part, of: promised, ranges: [.span(place, place)], body: wrong[place...place], cacheStatus: way,
+                isForged: true)
+            #expect((ofPart == nil) == (way != "hit"))
+        }
+    }
+
+    @Test(arguments: [0, 1, 4096, 4097, 100_000]) func `an origin has the wrong bytes for several requests`(length: Int)
+    {
+        let promised = (0..<500).map { Resource(seed: 1, number: $0) }.filter(\.isPromised)
+        let forgeries = promised.flatMap { resource in (0..<12).map { Forgery(resource, ask: $0) } }
+        let right = Noise.bytes[..<length]
+        let bodies = forgeries.map { $0?.forged(right) ?? right }
+        for first in stride(from: 0, to: bodies.count, by: 6) {
+            #expect(bodies[first..<first + 6].allSatisfy { $0 == bodies[first] })
+        }
+        #expect(bodies.allSatisfy { $0.count == length })
+        for (forgery, body) in zip(forgeries, bodies) where length > 0 { #expect((forgery == nil) == (body == right)) }
+        #expect(Set(forgeries.map { $0?.fault }) == [nil, .wrongByte, .wrongBody])
     }
 
     @Test func `a multipart body is taken apart`() throws {

@@ -8,7 +8,9 @@ struct Client {
     let proxyPort: UInt16
     /// Of all clients together.
     let serial: Serial
-    private var dice: Dice
+    /// Purges a URL, softly or not.
+    let purge: @Sendable (_ url: String, _ isSoft: Bool) throws -> Void
+    var dice: Dice
     private var socket: Socket?
     private var reader: MessageReader<Socket>?
     private var servedOnConnection = 0
@@ -24,6 +26,8 @@ struct Client {
         private let next = Atomic<Int>(0)
         let requestsMax: Int
         let end: ContinuousClock.Instant?
+        /// The latest number that was taken.
+        var last: Int { next.load(ordering: .relaxed) }
 
         init(requestsMax: Int, end: ContinuousClock.Instant?) {
             self.requestsMax = requestsMax
@@ -38,19 +42,23 @@ struct Client {
         }
     }
 
-    init(_ world: World, number: Int, originPorts: [UInt16], proxyPort: UInt16, serial: Serial) {
+    init(
+        _ world: World, number: Int, originPorts: [UInt16], proxyPort: UInt16, serial: Serial,
+        purge: @escaping @Sendable (_ url: String, _ isSoft: Bool) throws -> Void
+    ) {
         self.world = world
         self.originPorts = originPorts
         self.proxyPort = proxyPort
         self.serial = serial
+        self.purge = purge
         dice = Dice(world.seed, 0xC11E, UInt64(number))
     }
 
-    private enum Manner { case plain, pipelined, halfClosing, leaving, slow, tunnelled, walking }
+    private enum Manner { case plain, pipelined, halfClosing, leaving, slow, tunnelled, walking, purging }
 
     mutating func run() {
         while let number = serial.take() {
-            manner = pickManner()
+            manner = number % Self.wantedTogether == 1 ? .purging : pickManner()
             switch manner {
             case .plain: converse([(number, question())])
             case .pipelined: pipeline(number)
@@ -59,6 +67,7 @@ struct Client {
             case .slow: readSlowly(number, question())
             case .tunnelled: tunnel(number)
             case .walking: walk(number)
+            case .purging: purge(number)
             }
         }
         hangUp()
@@ -73,95 +82,6 @@ struct Client {
         case 27...29: .tunnelled
         case 30...33: .walking
         default: .plain
-        }
-    }
-
-    // MARK: questions
-
-    /// Some resources are asked for much more often than others.
-    private mutating func pickResource() -> Resource {
-        let count = world.resourceCount
-        return world.resource(dice.oneIn(3) ? dice.below(max(1, count / 8)) : dice.below(count))
-    }
-
-    private mutating func question() -> Question {
-        var question = Question(resource: pickResource())
-        question.nonce = dice.next() % 1_000_000
-        question.cookie = dice.next() % UInt64(Resource.cookieCount)
-        question.userAgent = dice.pick([nil, "soak/1", "soak/2"])
-        question.serial = dice.next()
-        if dice.oneIn(6) { question.name = dice.pick(Question.names) }
-        if dice.oneIn(20) { question.spelling = dice.pick([.encoded, .beyondASCII]) }
-        if dice.oneIn(2) { question.language = dice.pick([.en, .de]) }
-        question.acceptEncoding = dice.pick([
-            nil, nil, "gzip", "gzip, deflate, br", "identity", "gzip;q=0", "*", "br;q=1, gzip;q=0.8",
-        ])
-        if dice.oneIn(25) { question.minorVersion = 0 }
-        if dice.oneIn(30) { question.closes = true }
-        if dice.oneIn(12) { question.hasHopField = true }
-        switch dice.below(100) {
-        case 0...5: question.method = "HEAD"
-        case 6...12: upload(&question)
-        case 13, 14: options(&question)
-        case 15...34: askForRanges(&question)
-        default: break
-        }
-        guard question.method == "GET" || question.method == "HEAD" else { return question }
-        if dice.oneIn(40), question.ranges.isEmpty {
-            question.override = dice.pick(Question.overrides)
-            return question
-        }
-        if dice.oneIn(10) { addConditions(&question) }
-        if dice.oneIn(12) {
-            question.cacheControl = dice.pick([
-                "no-cache", "max-age=0", "no-store", "only-if-cached", "max-stale", "min-fresh=5",
-                "\(dice.pick(["max-age", "max-stale", "min-fresh", "stale-if-error"]))=\(dice.pick(Answering.extremeNumbers))",
-            ])
-        }
-        return question
-    }
-
-    private mutating func upload(_ question: inout Question) {
-        question.method = "POST"
-        question.upload = dice.pick([.length, .length, .chunked, .expecting, .expectingChunked])
-        question.acceptEncoding = nil
-        if question.minorVersion == 0 { question.upload = .length }
-    }
-
-    private mutating func options(_ question: inout Question) {
-        question.method = "OPTIONS"
-        question.isAboutServer = dice.oneIn(2)
-        if dice.oneIn(2) { question.maxForwards = dice.below(2) }
-    }
-
-    private mutating func askForRanges(_ question: inout Question) {
-        let resource = question.resource
-        let length = max(1, resource.length(world.version(resource), question.language ?? .en))
-        func wish() -> RangeWish {
-            var dice = self.dice
-            defer { self.dice = dice }
-            let first = dice.below(length)
-            switch dice.below(7) {
-            case 6: return dice.pick([.from(.max), .last(.max), .span(0, .max), .span(first, 1 << 53), .from(1 << 53)])
-            case 0: return .from(first)
-            case 1: return .last(1 + dice.below(length))
-            case 2: return .span(0, dice.below(length))
-            case 3: return .span(length + dice.below(10), length + 10 + dice.below(10))
-            default: return .span(first, first + dice.below(length))
-            }
-        }
-        question.ranges = (0..<(dice.oneIn(6) ? 2 + dice.below(3) : 1)).map { _ in wish() }
-        if dice.oneIn(3) { question.ifRange = world.seen(resource).tag }
-    }
-
-    private mutating func addConditions(_ question: inout Question) {
-        guard question.ifRange == nil else { return }
-        let seen = world.seen(question.resource)
-        switch dice.below(4) {
-        case 0: question.ifNoneMatch = seen.tag.map { "\"\($0)\"" }
-        case 1: question.ifNoneMatch = seen.tag.map { "\"other\", W/\"\($0)\"" }
-        case 2: question.ifNoneMatch = "\"no-such-tag\""
-        default: question.ifModifiedSince = seen.date
         }
     }
 
@@ -304,6 +224,12 @@ struct Client {
             if question.resource.isByCookie, answer.status == 200 { $0.owned += 1 }
             if answer.status == 206 { $0.parts += 1 }
             if answer.status == 304 { $0.notModified += 1 }
+            if question.resource.isPromised, answer.status == 200, question.method == "GET", !question.isDirect {
+                $0.promised += 1
+                if answer.isHit { $0.promisedHits += 1 }
+                if answer.isJoined { $0.promisedJoined += 1 }
+                if answer.body.count > 1 << 20 { $0.promisedLarge += 1 }
+            }
         }
         guard answer.status == 200, question.method == "GET" else { return }
         let tag = answer["etag"].flatMap {
@@ -321,7 +247,10 @@ struct Client {
         case .silent(let part):
             report(number, question, "nothing for \(world.patience) s, after \(part?.body.count ?? 0) bytes of a body")
         case .brokenOff(let part, let how):
-            world.count { $0.brokenOff += 1 }
+            world.count {
+                $0.brokenOff += 1
+                if question.resource.isPromised, part?.isJoined == true { $0.promisedJoinedBroken += 1 }
+            }
             if let part, part.head != nil,
                 let fault = faultFound(in: part, to: question, in: world, since: start)
             {
@@ -437,6 +366,16 @@ struct Client {
                 }
             }
         }
+    }
+
+    /// Takes what many want out of the store, while some of them fetch it, read it or wait for it.
+    private mutating func purge(_ number: Int) {
+        let question = Question(resource: wanted)
+        let url = "http://127.0.0.1:\(originPorts[question.resource.origin])\(question.resource.path)"
+        do {
+            try purge(url, dice.oneIn(3))
+            world.count { $0.purges += 1 }
+        } catch { report(number, question, "no purge: \(error)") }
     }
 
     // MARK: rules

@@ -61,11 +61,16 @@ struct Resource: Hashable, Sendable {
 
     /// Both origins have the same paths with different content.
     var origin: Int { number % Self.originCount }
-    var path: String { "/\(folder.rawValue)/\(number / Self.originCount)" }
+    var path: String {
+        let path = "/\(folder.rawValue)/\(number / Self.originCount)"
+        return promise == .path || promise == .shared ? "\(path)/\(promisedDigest)" : path
+    }
 
     /// What the proxy is configured to do with it.
-    enum Folder: String, CaseIterable, Sendable { case a, b, fly, once, whole, pass, first }
-    var folder: Folder { Folder.allCases[number / Self.originCount % Folder.allCases.count] }
+    enum Folder: String, Sendable { case a, b, fly, once, whole, pass, first, proven, shared, files }
+    var folder: Folder { Self.folders[number / Self.originCount % Self.folders.count] }
+    static let folders: [Folder] = plainFolders + plainFolders + [.proven, .shared, .files]
+    private static let plainFolders: [Folder] = [.a, .b, .fly, .once, .whole, .pass, .first]
 
     init(seed: UInt64, number: Int) {
         self.seed = seed
@@ -122,7 +127,7 @@ struct Resource: Hashable, Sendable {
         case gzip
     }
     var coding: Coding {
-        guard !isPersonal, !isLarge else { return .plain }
+        guard !isPersonal, !isLarge, !isPromised else { return .plain }
         return switch trait(3) % 8 {
         case 0, 1: .negotiated
         case 2: .gzip
@@ -131,14 +136,14 @@ struct Resource: Hashable, Sendable {
     }
 
     /// There is one in each language.
-    var isVaried: Bool { trait(4) % 6 == 0 }
+    var isVaried: Bool { !isPromised && trait(4) % 6 == 0 }
     /// Made for one client each time: the content follows from a field of the request, and nobody else may ever get it.
-    var isPersonal: Bool { trait(5) % 10 == 0 }
+    var isPersonal: Bool { !isPromised && trait(5) % 10 == 0 }
     /// Whose page it is says a cookie, of which there are a few, so that each comes again. Otherwise a number says it that is another one each time.
     var isByCookie: Bool { isPersonal && trait(11) % 3 != 0 }
     static let cookieCount = 4
     /// A large one has a file of its own on the disk.
-    var isLarge: Bool { trait(6) % 16 == 0 }
+    var isLarge: Bool { digest([seed, contentNumber, 6]) % (isPromised ? 4 : 16) == 0 }
 
     /// What the origin says about storing it.
     var cacheControl: String? {
@@ -171,11 +176,13 @@ struct Resource: Hashable, Sendable {
     var mediaType: String { ["text/plain", "text/css", "application/octet-stream"][Int(trait(9) % 3)] }
 
     func length(_ version: Int, _ language: Language) -> Int {
-        var dice = Dice(seed, UInt64(number), 10, UInt64(version), language == .en ? 0 : 1)
+        var dice = Dice(seed, contentNumber, 10, UInt64(version), language == .en ? 0 : 1)
         // Where something changes in the store: nothing, a block of checksums, what is packed with others.
         func around(_ middle: Int) -> Int { middle + dice.below(5) - 2 }
         if isLarge { return dice.oneIn(4) ? around(2 << 20) : (1 << 20) + 1 + dice.below(2 << 20) }
         switch dice.below(24) {
+        // Nothing, and what is nearly so, would be the same for several that share by their digest.
+        case 0...2 where promise == .shared: return 16 + dice.below(15)
         case 0: return 0
         case 1, 2: return 1 + dice.below(15)
         case 3: return around(4096)
@@ -222,7 +229,7 @@ struct Form: Hashable, Sendable, CustomStringConvertible {
     }
 
     private var place: Int {
-        let parts = [resource.seed, UInt64(resource.number), UInt64(version), language == .en ? 0 : 1] + kindParts
+        let parts = [resource.seed, resource.contentNumber, UInt64(version), language == .en ? 0 : 1] + kindParts
         return Int(digest(parts) % UInt64(Noise.period))
     }
 

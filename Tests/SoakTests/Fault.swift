@@ -28,6 +28,9 @@ enum Fault: String, CaseIterable, Sendable {
     // Codings and statuses
     case gzipThatIsNone, serverError, notFound, redirect, noContent
 
+    // In place of what is promised: one byte is another one, or all are.
+    case wrongByte, wrongBody
+
     /// HTTP allows it, and nothing a client is told can suffer.
     var isLegal: Bool {
         switch self {
@@ -39,7 +42,7 @@ enum Fault: String, CaseIterable, Sendable {
             .partTooLong, .unlabelledPart, .unsatisfiable, .multipartForOne, .partUnasked, .noValidator, .weakTag,
             .oddTag,
             .malformedTag, .notModifiedWithOtherTag, .notModifiedWithoutTag, .neverNotModified, .changeBefore,
-            .changeBehind, .gzipThatIsNone, .serverError, .notFound, .redirect, .noContent:
+            .changeBehind, .gzipThatIsNone, .serverError, .notFound, .redirect, .noContent, .wrongByte, .wrongBody:
             false
         }
     }
@@ -48,12 +51,16 @@ enum Fault: String, CaseIterable, Sendable {
     var mayCostAnAnswer: Bool { !isLegal }
 
     fileprivate static let legal = allCases.filter(\.isLegal)
-    fileprivate static let others = allCases.filter { !$0.isLegal }
+    /// Nobody could tell that the bytes are wrong, where nothing is promised.
+    var isForgery: Bool { self == .wrongByte || self == .wrongBody }
+    fileprivate static let others = allCases.filter { !$0.isLegal && !$0.isForgery }
 }
 
 /// What an origin does with one request. It follows from the seed, the resource, and how many requests for it came before.
 struct Script: Sendable {
     let faults: [Fault]
+    /// What the origin has in place of what was promised.
+    let forgery: Forgery?
     /// For all that is left to chance in carrying it out.
     var dice: Dice
 
@@ -78,7 +85,16 @@ struct Script: Sendable {
             add(dice.below(4), of: Fault.others)
             if dice.oneIn(3) { faults += [dice.pick([.cut, .reset]), .interims] }
         }
-        if resource.isPersonal { faults.removeAll { $0 == .changeBefore || $0 == .changeBehind } }
+        forgery = Forgery(resource, ask: ask)
+        if let forgery {
+            // The wrong body comes to its end often enough, and slowly enough for others to join.
+            if dice.oneIn(2) { faults.removeAll { !$0.isLegal } }
+            if dice.oneIn(2) { faults.append(.pause) }
+            faults.append(forgery.fault)
+        }
+        if resource.isPersonal || resource.isPromised {
+            faults.removeAll { $0 == .changeBefore || $0 == .changeBehind }
+        }
         // Each of these costs the proxy's whole patience.
         if !hasLongSilence || !dice.oneIn(6) { faults.removeAll { $0 == .silence } }
         self.faults = faults
@@ -88,6 +104,7 @@ struct Script: Sendable {
     /// An origin without faults, for what does not go through the proxy's hands.
     init(faultless dice: Dice) {
         faults = []
+        forgery = nil
         self.dice = dice
     }
 

@@ -141,6 +141,7 @@ private struct Judge {
 
     private func faultOfWhole() -> String? {
         if question.method == "HEAD" { return faultOfHead() }
+        if resource.isPromised, question.method == "GET", answer.status == 200 { return faultOfPromised() }
         if let form = form(of: answer.body[...], at: 0, among: candidates) {
             return faultOfWhole(form, answer.body.count)
         }
@@ -172,6 +173,28 @@ private struct Judge {
         // Of nothing every form could be the beginning; and all of it, if the origin once said so.
         let saysForm = count > 0 || answer.isComplete && form.length == 0 && !claims.lengths.contains(0)
         return saysForm ? faultOfTag(form) : nil
+    }
+
+    /// Whoever gets to the end has what was promised, whatever an origin claimed. What breaks off before may be wrong where the origin was.
+    private func faultOfPromised() -> String? {
+        let form = Form(resource: resource)
+        let isBeginning = form.firstDifference(answer.body[...], at: 0) == nil
+        if answer.isComplete, !isBeginning || answer.body.count != form.length {
+            return "a whole answer that is not what was promised: \(strangeness(of: answer.body[...], at: 0))"
+        }
+        if !isBeginning {
+            return world.isForged(resource, since: start) ? nil : strangeness(of: answer.body[...], at: 0)
+        }
+        return answer.isComplete || !answer.body.isEmpty ? faultOfTag(form) : nil
+    }
+
+    /// A part of what is promised proves nothing: one that an origin sends is passed on, and so are several in one answer, and the beginning of a body
+    /// whose end is not known yet. What is stored was proven, and so is a part that is all of it.
+    private func mayBeForged(_ range: Range<Int>, total: Int?) -> Bool {
+        let length = Form(resource: resource).length
+        let isOne = answer.head.map(isMultipart) == false
+        let isAll = isOne && answer.isComplete && range == 0..<length && total == length
+        return resource.isPromised && !answer.isHit && !isAll && world.isForged(resource, since: start)
     }
 
     /// A HEAD says what a GET would get.
@@ -210,7 +233,9 @@ private struct Judge {
 
     private func faultOfPart(_ bytes: ArraySlice<UInt8>, _ range: Range<Int>, total: Int?) -> String? {
         let matching = candidates.filter { $0.firstDifference(bytes, at: range.lowerBound) == nil }
-        guard let first = matching.first else { return strangeness(of: bytes, at: range.lowerBound) }
+        guard let first = matching.first else {
+            return mayBeForged(range, total: total) ? nil : strangeness(of: bytes, at: range.lowerBound)
+        }
         // A few bytes may be those of several versions by chance.
         let form = matching.first { faultOfTag($0) == nil } ?? first
         if let total, !matching.contains(where: { $0.length == total }),

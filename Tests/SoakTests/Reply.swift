@@ -20,6 +20,11 @@ struct Reply {
     }
 
     subscript(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+
+    /// No shared cache may store it.
+    var forbidsStoring: Bool {
+        self["Cache-Control"].map { $0.contains("no-store") || $0.contains("private") } ?? false
+    }
 }
 
 /// The answers of an origin: first what is right, then what the script makes of it.
@@ -29,6 +34,8 @@ struct Answering {
     let request: Head
     var script: Script
     let form: Form
+    /// The bytes that the origin has for that form.
+    let content: ArraySlice<UInt8>
     /// How many redirects led here.
     let detours: Int
     /// The authorities of the origins.
@@ -64,6 +71,7 @@ struct Answering {
             form.kind = script.has(.gzipThatIsNone) ? .falseGzip : .gzip
         }
         self.form = form
+        content = script.forgery?.forged(form.bytes) ?? form.bytes
     }
 
     private var method: Substring { request.startLine.prefix { $0 != " " } }
@@ -110,7 +118,7 @@ struct Answering {
             return reply
         }
         var reply = describedReply()
-        reply.body = form.bytes
+        reply.body = content
         if isNotModified {
             reply.status = 304
             reply.isBodiless = true
@@ -203,8 +211,9 @@ struct Answering {
             case .notFound: replace(&reply, by: script.dice.pick([404, 410]))
             case .redirect:
                 replace(&reply, by: script.dice.pick([301, 302, 307]))
-                // One that nobody follows, where the proxy would.
-                reply.set("Location", resource.isFollowed ? "mailto:nobody@a.example" : "/a/0")
+                // One that nobody follows, where the proxy would, or where the target would stand for what is promised.
+                let leadsNowhere = resource.isFollowed || resource.isPromised
+                reply.set("Location", leadsNowhere ? "mailto:nobody@a.example" : "/a/0")
             case .detour: detour(&reply)
             case .noContent:
                 guard method != "OPTIONS" else { break }
@@ -236,14 +245,14 @@ struct Answering {
                 reply.set("Date", date)
             case .partUnasked:
                 guard reply.status == 200, method == "GET", reply.body.count > 1 else { break }
-                partition(&reply, 0..<1 + script.dice.below(reply.body.count - 1), whole: form.bytes)
+                partition(&reply, 0..<1 + script.dice.below(reply.body.count - 1), whole: content)
                 world.claim(resource) { $0.hasOddRanges = true }
             case .wholeForRange:
                 guard reply.status == 206 else { break }
                 reply.status = 200
                 reply.set("Content-Range", nil)
                 reply.set("Content-Type", resource.mediaType)
-                reply.body = form.bytes
+                reply.body = content
             case .unsatisfiable:
                 guard request["range"] != nil, method == "GET" else { break }
                 replace(&reply, by: 416)
@@ -331,7 +340,7 @@ struct Answering {
             let range = label.range,
             let total = label.total
         else { return }
-        let whole = form.bytes
+        let whole = content
         guard total == whole.count else { return }
         world.claim(resource) { $0.hasOddRanges = true }
         switch fault {

@@ -11,13 +11,15 @@ struct Soak: Sendable {
     var requestsMax = Int.max
     var seconds: Int?
     var clientCount = 32
-    var resourceCount = 140
+    var resourceCount = 170
 
     struct Result: Sendable {
         var summary: String
         var tally: World.Tally
         /// Requests to which an origin answered that it wants a log-in.
         var challenges: Int
+        /// Bodies that did not have the digest that they should have, as the proxy has counted them.
+        var mismatches: Int
         var faultCounts: [Fault: Int]
         var wrongs: [String]
         /// All that was wrong, by kind, with counts.
@@ -33,15 +35,23 @@ struct Soak: Sendable {
         defer { origin.stop() }
         let larder = try Larder(
             cache: cache, origins: origins, credentials: credentials, timeouts: timeouts(isLong))
+        let inquiry = Inquiry(world: world, originPorts: origin.ports, proxyPort: larder.port)
+        try publishIndexes(inquiry, larder)
         let begin = ContinuousClock.now
         let serial = Client.Serial(requestsMax: requestsMax, end: seconds.map { begin + .seconds($0) })
         let (ports, proxyPort) = (origin.ports, larder.port)
         inThreads(clientCount) { number in
-            var client = Client(world, number: number, originPorts: ports, proxyPort: proxyPort, serial: serial)
+            var client = Client(world, number: number, originPorts: ports, proxyPort: proxyPort, serial: serial) {
+                _ = try larder.admin("POST", "/purge", body: #"{"url":"\#($0)","soft":\#($1)}"#)
+            }
             client.run()
         }
         let time = ContinuousClock.now - begin
         try expectRelease(world, larder)
+        world.heal()
+        if larder.isRunning { inquiry.expectPromises() }
+        let mismatches = larder.isRunning ? try larder.statistic("store", "digest-mismatches") : 0
+        try expectEmptiness(world, larder)
         let status = larder.end()
         if status != 0 {
             world.wrong(nil, "larder ended with \(status.map { "\($0)" } ?? "SIGKILL"): \(larder.errors)")
@@ -55,7 +65,7 @@ struct Soak: Sendable {
         }
         return Result(
             summary: "\(reproduction): \(world.tally) in \(time); slowest \(world.slowest)", tally: world.tally,
-            challenges: origin.challenges,
+            challenges: origin.challenges, mismatches: mismatches,
             faultCounts: world.faultCounts,
             wrongs: wrongs, wrongKinds: world.wrongKinds)
     }
@@ -73,6 +83,7 @@ struct Soak: Sendable {
               object_size_max: 4MiB
               disk: \(disk)
               rules:
+            \(Resource.rulesOfPromised)
                 - { match: { path: "/b/*" }, policy: stale-on-error }
                 - { match: { path: "/fly/*" }, compress: on-the-fly }
                 - { match: { path: "/once/*" }, compress: once }
@@ -103,10 +114,17 @@ struct Soak: Sendable {
             : "{ first_byte: 100s, idle: 100s, collapse: 100s, drain: 30s }"
     }
 
-    // MARK: afterwards
+    // MARK: before and afterwards
 
-    /// With the last client all that was made for clients is gone: connections, fetches, tunnels, transfers. What is purged
-    /// leaves nothing in memory.
+    /// Without it the proxy would not know what the indexes promise when the first client asks for a file.
+    private func publishIndexes(_ inquiry: Inquiry, _ larder: Larder) throws {
+        let count = try inquiry.readIndexes()
+        guard try eventually(seconds: 60, { try larder.statistic("store", "digests-promised") >= count }) else {
+            throw Failure(description: "the proxy has not read what the indexes promise")
+        }
+    }
+
+    /// With the last client all that was made for clients is gone: connections, fetches, tunnels, transfers.
     private func expectRelease(_ world: World, _ larder: Larder) throws {
         guard larder.isRunning else { return world.wrong(nil, "larder is gone: \(larder.errors)") }
         var last = ""
@@ -124,6 +142,12 @@ struct Soak: Sendable {
                 && gauge("origins", "open") == gauge("origins", "idle")
         }
         if !isReleased { world.wrong(nil, "a minute after the last client: \(last)") }
+    }
+
+    /// What is purged leaves nothing in memory.
+    private func expectEmptiness(_ world: World, _ larder: Larder) throws {
+        guard larder.isRunning else { return world.wrong(nil, "larder is gone: \(larder.errors)") }
+        var last = ""
         _ = try larder.admin("POST", "/purge", body: #"{"all":true}"#)
         let isEmpty = try eventually(seconds: 60) {
             let memory = try larder.admin("GET", "/stats")["memory"] as? [String: Any]

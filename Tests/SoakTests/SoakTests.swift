@@ -35,6 +35,11 @@ struct SoakTests {
             ("log-ins", result.challenges), ("answers whose reuse was judged", tally.vouched),
             ("pages of one cookie", tally.owned), ("origins by a name", tally.named), ("admissions", tally.admitted),
             ("denials", tally.denied), ("questions for a user", tally.challenged),
+            ("bodies that were promised", tally.promised), ("hits of those", tally.promisedHits),
+            ("those that waited for another's fetch", tally.promisedJoined),
+            ("those above 1 MiB", tally.promisedLarge), ("bodies that were not as promised", result.mismatches),
+            ("fetches that broke off for others as well", tally.promisedJoinedBroken), ("purges", tally.purges),
+            ("promises kept afterwards", tally.healed), ("promises that were stored", tally.kept),
         ] {
             #expect(count > 0, "\(what) never happened")
         }

@@ -12,6 +12,8 @@ final class World: Sendable {
     let hasLongSilence: Bool
     private let begin = ContinuousClock.now
     private let state: Locked<State>
+    /// All resources of which it is known beforehand what they are.
+    let promised: [Resource]
 
     private struct State {
         var versions: [Int]
@@ -27,6 +29,7 @@ final class World: Sendable {
         var seen: [Int: Seen] = [:]
         var statements: [Int: Statement] = [:]
         var lastStatement = 0
+        var isWell = false
     }
 
     /// What a client was given last, to make conditions of.
@@ -45,6 +48,17 @@ final class World: Sendable {
         var hasOddRanges = false
         /// When it last did something that may cost an answer.
         var faultAt: ContinuousClock.Instant?
+        /// When it last had other bytes than those that are promised.
+        var forgedAt: ContinuousClock.Instant?
+
+        /// What either of two origins said.
+        fileprivate func merged(_ other: Claims) -> Claims {
+            Claims(
+                lengths: lengths.union(other.lengths), totals: totals.union(other.totals),
+                hasOddRanges: hasOddRanges || other.hasOddRanges,
+                faultAt: [faultAt, other.faultAt].compactMap(\.self).max(),
+                forgedAt: [forgedAt, other.forgedAt].compactMap(\.self).max())
+        }
     }
 
     /// What happened: a soak that provokes nothing proves nothing.
@@ -77,6 +91,17 @@ final class World: Sendable {
         var admitted = 0
         var denied = 0
         var challenged = 0
+        /// Whole bodies of which it was known what they are: of those, hits, what waited for another's fetch, and what is longer than 1 MiB.
+        var promised = 0
+        var promisedHits = 0
+        var promisedJoined = 0
+        var promisedLarge = 0
+        /// Those that waited for another's fetch, which broke off.
+        var promisedJoinedBroken = 0
+        var purges = 0
+        /// Promises that were kept when the origins were well again, and those of them that were said to be stored and were.
+        var healed = 0
+        var kept = 0
     }
 
     init(seed: UInt64, resourceCount: Int, patience: Int, hasLongSilence: Bool) {
@@ -84,6 +109,7 @@ final class World: Sendable {
         self.resourceCount = resourceCount
         self.patience = patience
         self.hasLongSilence = hasLongSilence
+        promised = (0..<resourceCount).map { Resource(seed: seed, number: $0) }.filter(\.isPromised)
         state = Locked(
             State(
                 versions: [Int](repeating: 1, count: resourceCount), asks: [Int](repeating: 0, count: resourceCount)))
@@ -124,7 +150,18 @@ final class World: Sendable {
         state.withLock { claim(&$0.claims[resource.number, default: Claims()]) }
     }
 
-    func claims(_ resource: Resource) -> Claims { state.withLock { $0.claims[resource.number] ?? Claims() } }
+    func claims(_ resource: Resource) -> Claims {
+        state.withLock { state in
+            let own = state.claims[resource.number] ?? Claims()
+            return resource.twin.flatMap { state.claims[$0.number] }.map(own.merged) ?? own
+        }
+    }
+
+    /// The origin does something now that may cost an answer.
+    func excuse(_ resource: Resource) {
+        let now = now
+        state.withLock { $0.claims[resource.number, default: Claims()].faultAt = now }
+    }
 
     /// The origin is at fault now.
     func blame(_ resource: Resource, for faults: [Fault]) {
@@ -134,8 +171,13 @@ final class World: Sendable {
             if faults.contains(where: \.mayCostAnAnswer) {
                 $0.claims[resource.number, default: Claims()].faultAt = now
             }
+            if faults.contains(where: \.isForgery) { $0.claims[resource.number, default: Claims()].forgedAt = now }
         }
     }
+
+    /// From now on no origin does anything wrong.
+    func heal() { state.withLock { $0.isWell = true } }
+    var isWell: Bool { state.withLock { $0.isWell } }
 
     /// How often each fault was injected.
     var faultCounts: [Fault: Int] { state.withLock { $0.faultCounts } }
@@ -145,6 +187,12 @@ final class World: Sendable {
     func isExcused(_ resource: Resource, since start: ContinuousClock.Instant) -> Bool {
         guard let faultAt = claims(resource).faultAt else { return false }
         return faultAt > start - .seconds(60)
+    }
+
+    /// True if bytes that came after `start` may be others than those that are promised, because an origin has sent such.
+    func isForged(_ resource: Resource, since start: ContinuousClock.Instant) -> Bool {
+        guard let forgedAt = claims(resource).forgedAt else { return false }
+        return forgedAt > start - .seconds(60)
     }
 
     /// An origin has answered.

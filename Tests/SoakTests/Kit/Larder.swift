@@ -3,7 +3,7 @@ import Glibc
 import ProgramUnderTest
 
 /// The real program, running.
-final class Larder {
+final class Larder: Sendable {
     private let program: Program
     /// Configuration, access log, store and output.
     let directory: String
@@ -51,6 +51,10 @@ final class Larder {
     func removeFiles() { try? FileManager.default.removeItem(atPath: directory) }
 
     // MARK: admin
+
+    func statistic(_ group: String, _ name: String) throws -> Int {
+        (try admin("GET", "/stats")[group] as? [String: Any])?[name] as? Int ?? 0
+    }
 
     /// Asks the admin server, and returns its answer's JSON.
     func admin(_ method: String, _ path: String, body: String = "") throws -> [String: Any] {

@@ -75,7 +75,7 @@ struct SystemTests {
             let (host, setUp) = try await start(in: place)
             for client in [RegistryClient.pip, .npm, .go, .gem, .composer, .skopeo, .maven, .apt]
             where client.isInstalled {
-                _ = try await client.publish(host)
+                _ = try await client.publish(host, Release())
             }
             try place.write("www/file", noise(5000))
             try place.write("go/go.mod", "module user\n\nrequire example.test/demo v1.0.0\n".utf8)
@@ -89,7 +89,7 @@ struct SystemTests {
                 "maven/pom.xml",
                 """
                 <project><modelVersion>4.0.0</modelVersion><artifactId>user</artifactId><packaging>pom</packaging>
-                <parent><groupId>test.example</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
+                <parent><groupId>test.example</groupId><artifactId>parent</artifactId><version>1.0.0</version><relativePath/></parent>
                 <repositories><repository><id>demo</id><url>\(host.url)/maven</url></repository></repositories></project>
                 """.utf8)
             try place.write("apt.list", "deb [trusted=yes] \(host.url)/ stable main\n".utf8)

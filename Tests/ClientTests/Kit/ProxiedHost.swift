@@ -14,6 +14,8 @@ enum Way: String, CaseIterable, Sendable {
 /// An origin with a name, and Larder before it. If tunnels are opened, nobody but Larder trusts the origin, and `root` is what a client has to trust.
 struct ProxiedHost: Sendable {
     static let name = "registry.example.test"
+    /// The same origin by another name: the store that a registry redirects to. In plain text only.
+    static let storeName = "store.example.test"
 
     let way: Way
     let place: Workplace
@@ -32,7 +34,7 @@ struct ProxiedHost: Sendable {
     ) async throws -> ProxiedHost {
         let names = try LoopbackNames()
         var sections = ["dns: { servers: [ \"127.0.0.1:\(names.port)\" ] }", more]
-        if let recipe { sections.append("recipes: [ { use: \(recipe), hosts: [ \(name) ] } ]") }
+        if let recipe { sections.append("recipes: [ { use: \(recipe), hosts: [ \(name), \(storeName) ] } ]") }
         let nginx: Nginx
         if way == .http {
             nginx = try await Nginx.start(in: place, server: server)
@@ -57,6 +59,7 @@ struct ProxiedHost: Sendable {
     }
 
     var url: String { "\(way == .http ? "http" : "https")://\(authority)" }
+    var storeURL: String { "http://\(Self.storeName):\(nginx.port)" }
     /// Name and port.
     var authority: String { "\(Self.name):\(nginx.port)" }
 

@@ -4,32 +4,32 @@ extension RegistryClient {
     /// A project that needs no plugin: its parent comes from the repository, and so does an extension, whose jar Maven downloads with its POM and
     /// their checksums.
     static let maven = RegistryClient(
-        name: "maven", recipe: "maven", programs: ["mvn", "python3"],
-        publish: { host in
-            var artefacts: [String] = []
+        name: "maven", recipe: "maven", programs: ["mvn", "python3"], limits: limitsOfStoredFiles,
+        publish: { host, release in
+            let version = release.version
+            let jar = "/maven/test/example/demo/\(version)/demo-\(version).jar"
+            try await host.place.zip(
+                "www\(jar)", ["META-INF/MANIFEST.MF": "Manifest-Version: 1.0\n", "data": release.padded])
+            var artefacts = [jar]
             for (name, packaging) in [("parent", "pom"), ("demo", "jar")] {
-                let file = "/maven/test/example/\(name)/1.0/\(name)-1.0"
-                try host.place.write("www\(file).pom", model(of: name, packaging: packaging).utf8)
+                let file = "/maven/test/example/\(name)/\(version)/\(name)-\(version)"
+                try host.place.write("www\(file).pom", model(of: name, version, packaging: packaging).utf8)
                 artefacts.append("\(file).pom")
             }
-            let jar = "/maven/test/example/demo/1.0/demo-1.0.jar"
-            try await host.place.zip(
-                "www\(jar)",
-                ["META-INF/MANIFEST.MF": "Manifest-Version: 1.0\n", "data": String(repeating: "x", count: 50_000)])
-            artefacts.append(jar)
             for artefact in artefacts {
                 let digest = try await host.place.digest(of: "www\(artefact)", "sha1sum")
                 try host.place.write("www\(artefact).sha1", digest.utf8)
             }
             return artefacts + artefacts.map { "\($0).sha1" }
         },
-        install: { host, home in
+        install: { host, home, release in
             let project = home.name
             try host.place.write("\(project)/settings.xml", settings(host).utf8)
-            try host.place.write("\(project)/pom.xml", model(of: "user", packaging: "pom", parent: "parent").utf8)
+            try host.place.write(
+                "\(project)/pom.xml", model(of: "user", release.version, packaging: "pom", parent: "parent").utf8)
             try host.place.write(
                 "\(project)/.mvn/extensions.xml",
-                "<extensions><extension>\(coordinates("demo"))</extension></extensions>".utf8
+                "<extensions><extension>\(coordinates("demo", release.version))</extension></extensions>".utf8
             )
             var environment = ["HOME": home.path]
             if host.root != nil {
@@ -42,16 +42,16 @@ extension RegistryClient {
                     "-Dmaven.repo.local=\(home.path)/repository",
                     "validate",
                 ], environment: environment, in: home.path)
-        }, installs: "repository/test/example/demo/1.0/demo-1.0.jar")
+        })
 
-    private static func coordinates(_ name: String) -> String {
-        "<groupId>test.example</groupId><artifactId>\(name)</artifactId><version>1.0</version>"
+    private static func coordinates(_ name: String, _ version: String) -> String {
+        "<groupId>test.example</groupId><artifactId>\(name)</artifactId><version>\(version)</version>"
     }
 
-    private static func model(of name: String, packaging: String, parent: String? = nil) -> String {
-        let parent = parent.map { "<parent>\(coordinates($0))<relativePath/></parent>" } ?? ""
+    private static func model(of name: String, _ version: String, packaging: String, parent: String? = nil) -> String {
+        let parent = parent.map { "<parent>\(coordinates($0, version))<relativePath/></parent>" } ?? ""
         return """
-            <project><modelVersion>4.0.0</modelVersion>\(coordinates(name))<packaging>\(packaging)</packaging>\(parent)</project>
+            <project><modelVersion>4.0.0</modelVersion>\(coordinates(name, version))<packaging>\(packaging)</packaging>\(parent)</project>
             """
     }
 

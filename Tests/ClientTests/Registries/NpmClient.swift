@@ -6,10 +6,12 @@ extension RegistryClient {
     static let npm = RegistryClient(
         name: "npm", recipe: "npm", programs: ["npm"],
         server: cookie + "location = /larder-demo { default_type application/json; try_files /larder-demo.json =404; }",
-        publish: { host in
+        publish: { host, release in
             let place = host.place
-            let tarball = "/larder-demo/-/larder-demo-1.0.0.tgz"
-            try place.write("package/package.json", #"{ "name": "larder-demo", "version": "1.0.0" }"#.utf8)
+            let tarball = "/larder-demo/-/larder-demo-\(release.version).tgz"
+            try place.write(
+                "package/package.json",
+                #"{ "name": "larder-demo", "version": "\#(release.version)", "description": "\#(release.text)" }"#.utf8)
             try place.makeDirectory("www/larder-demo/-")
             let made = try await place.run("tar", ["czf", place.path("www\(tarball)"), "package"])
             try #require(made.status == 0, "\(made)")
@@ -20,13 +22,13 @@ extension RegistryClient {
             try place.write(
                 "www/larder-demo.json",
                 """
-                { "name": "larder-demo", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
-                  "name": "larder-demo", "version": "1.0.0",
+                { "name": "larder-demo", "dist-tags": { "latest": "\(release.version)" }, "versions": { "\(release.version)": {
+                  "name": "larder-demo", "version": "\(release.version)",
                   "dist": { "tarball": "\(host.url)\(tarball)", "shasum": "\(digest)", "integrity": "sha512-\(sha512)" } } } }
                 """.utf8)
             return [tarball]
         },
-        install: { host, home in
+        install: { host, home, _ in
             try host.place.write("\(home.name)/package.json", #"{ "name": "user", "version": "1.0.0" }"#.utf8)
             return try await host.place.run(
                 "npm",
@@ -34,5 +36,5 @@ extension RegistryClient {
                     "install", "larder-demo", "--registry", "\(host.url)/", "--proxy", host.proxyURL, "--https-proxy",
                     host.proxyURL, "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries", "0",
                 ] + (host.root.map { ["--cafile", $0] } ?? []), environment: ["HOME": home.path], in: home.path)
-        }, installs: "node_modules/larder-demo/package.json")
+        })
 }

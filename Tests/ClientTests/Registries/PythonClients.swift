@@ -1,7 +1,9 @@
 extension RegistryClient {
+
     static let pip = RegistryClient(
-        name: "pip", recipe: "python", programs: ["pip3", "python3"], publish: publishWheel,
-        install: { host, home in
+        name: "pip", recipe: "python", programs: ["pip3", "python3"],
+        publish: publishWheel,
+        install: { host, home, _ in
             let trust = host.root.map { ["--cert", $0] } ?? ["--trusted-host", ProxiedHost.name]
             return try await host.place.run(
                 "pip3",
@@ -11,35 +13,38 @@ extension RegistryClient {
                     "\(home.path)/target",
                     "larder-demo",
                 ] + trust)
-        }, installs: "target/larder_demo.py")
+        })
 
     static let uv = RegistryClient(
         name: "uv", recipe: "python", programs: ["uv", "python3"], publish: publishWheel,
-        install: { host, home in
+        install: { host, home, _ in
             let trust = host.root == nil ? ["--allow-insecure-host", host.authority] : []
+            var environment = host.environment(home: home)
+            environment["UV_HTTP_RETRIES"] = "0"
             return try await host.place.run(
                 "uv",
                 [
                     "pip", "install", "--no-config", "--no-cache", "--no-deps", "--python", "python3", "--target",
                     "\(home.path)/target", "--index-url", "\(host.url)/simple/", "larder-demo",
-                ] + trust, environment: host.environment(home: home))
-        }, installs: "target/larder_demo.py")
+                ] + trust, environment: environment)
+        })
 
     /// An index as PEP 503 describes it, with a wheel whose address is its digest.
-    @Sendable private static func publishWheel(_ host: ProxiedHost) async throws -> [String] {
-        let information = "larder_demo-1.0.dist-info"
+    @Sendable private static func publishWheel(_ host: ProxiedHost, _ release: Release) async throws -> [String] {
+        let information = "larder_demo-\(release.version).dist-info"
+        let name = "larder_demo-\(release.version)-py3-none-any.whl"
         let file = try await host.place.publishWheel(
-            "larder_demo-1.0-py3-none-any.whl",
+            name,
             [
-                "larder_demo.py": "# \(String(repeating: "x", count: 50_000))",
-                "\(information)/METADATA": "Metadata-Version: 2.1\nName: larder-demo\nVersion: 1.0\n",
+                "larder_demo.py": "# \(release.padded.replacing("\n", with: " "))",
+                "\(information)/METADATA": "Metadata-Version: 2.1\nName: larder-demo\nVersion: \(release.version)\n",
                 "\(information)/WHEEL":
                     "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
                 "\(information)/RECORD": "",
             ])
         try host.place.write(
             "www/simple/larder-demo/index.html",
-            "<!DOCTYPE html><html><body><a href=\"\(file)\">larder_demo-1.0-py3-none-any.whl</a></body></html>".utf8)
+            "<!DOCTYPE html><html><body><a href=\"\(file)\">\(name)</a></body></html>".utf8)
         return [file]
     }
 }

@@ -4,9 +4,6 @@ import Testing
 /// Real clients of package registries. Each installs twice with a fresh home, and the second time no artefact comes from the origin.
 @Suite("Clients of package registries", .enabled(if: Nginx.isInstalled, "package nginx-light"))
 struct RegistryClientTests {
-    /// The origin gives no lifetime of use, so that without a recipe each file would be asked for again.
-    private static let unhelpful = "add_header Cache-Control 'max-age=0';"
-
     struct Row: Sendable, CustomTestStringConvertible {
         let client: RegistryClient
         let way: Way
@@ -18,26 +15,31 @@ struct RegistryClientTests {
 
     @Test(arguments: rows) func `an artefact is fetched from the origin once`(_ row: Row) async throws {
         try await Workplace.with { place in
-            let (client, way) = (row.client, row.way)
-            let host = try await ProxiedHost.start(
-                way, in: place, recipe: client.recipe, server: "\(Self.unhelpful) \(client.server)")
-            let artefacts = try await client.publish(host)
-            for round in 1...2 {
-                let home = Home(name: "home-\(round)", path: try place.makeDirectory("home-\(round)"))
-                let output = try await client.install(host, home)
-                #expect(output.status == 0, "round \(round): \(output)")
-                #expect(!place.bytes("\(home.name)/\(client.installs)").isEmpty, "round \(round): \(output)")
+            try await row.client.withRegistry(row.way, in: place) { host in
+                try await expectOneFetch(row.client, host)
             }
-            let asked = host.nginx.asked
-            let paths = asked.map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
-            for artefact in artefacts {
-                let requests = host.nginx.asked(artefact)
-                #expect(requests.filter { $0.contains(" 200 ") }.count == 1, "\(artefact): \(paths)")
-                #expect(requests.count == 1 || client.isValidated, "\(artefact): \(paths)")
-            }
-            #expect(!artefacts.isEmpty)
-            #expect(asked.allSatisfy { $0.contains("via=\"1.1 larder") && $0.contains("pa=\"-\"") }, "\(asked)")
-            if way != .http { #expect(try await host.larder.statistic("tunnels", "intercepted") >= 2) }
         }
+    }
+
+    private func expectOneFetch(_ client: RegistryClient, _ host: ProxiedHost) async throws {
+        let place = host.place
+        let release = Release()
+        let artefacts = try await client.publish(host, release)
+        for round in 1...2 {
+            let home = try Home.make("home-\(round)", in: place)
+            let output = try await client.install(host, home, release)
+            #expect(output.status == 0, "round \(round): \(output)")
+            #expect(try await home.has(release, in: place), "round \(round): \(output)")
+        }
+        let asked = host.nginx.asked
+        let paths = asked.map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
+        for artefact in artefacts {
+            let requests = host.nginx.asked(artefact)
+            #expect(requests.filter { $0.contains(" 200 ") }.count == 1, "\(artefact): \(paths)")
+            #expect(requests.count == 1 || client.isValidated, "\(artefact): \(paths)")
+        }
+        #expect(!artefacts.isEmpty)
+        #expect(asked.allSatisfy { $0.contains("via=\"1.1 larder") && $0.contains("pa=\"-\"") }, "\(asked)")
+        if host.way != .http { #expect(try await host.larder.statistic("tunnels", "intercepted") >= 2) }
     }
 }

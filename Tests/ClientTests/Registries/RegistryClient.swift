@@ -24,7 +24,7 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
     let install: @Sendable (ProxiedHost, _ home: Home, Release) async throws -> Workplace.Output
 
     static let all = [
-        pip, uv, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman, apt, debootstrap,
+        pip, uv, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman, apt, debootstrap, dnf,
     ]
 
     /// The cookie of a content delivery network, which some recipes drop.

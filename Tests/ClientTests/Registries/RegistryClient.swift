@@ -25,6 +25,7 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
 
     static let all = [
         pip, uv, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman, apt, debootstrap, dnf,
+        gitLFS, aria2,
     ]
 
     /// The cookie of a content delivery network, which some recipes drop.

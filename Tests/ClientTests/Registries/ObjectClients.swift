@@ -1,0 +1,61 @@
+import ProgramUnderTest
+import Testing
+
+/// Clients of stores whose addresses are digests: large files of git, and models.
+extension RegistryClient {
+    static let gitLFS = RegistryClient(
+        name: "git-lfs", recipe: "git-lfs", programs: ["git", "git-lfs"], ways: [.http, .password],
+        limits: [.originDown: "it asks for a plan with POST"],
+        publish: { host, release in
+            let object = try await publishObject("/objects/", host.place, release)
+            try host.place.write(
+                "pointer",
+                "version https://git-lfs.github.com/spec/v1\noid sha256:\(object.digest)\nsize \(object.size)\n".utf8)
+            let plan = """
+                { "transfer": "basic", "objects": [ { "oid": "\(object.digest)", "size": \(object.size), "authenticated": true,
+                  "actions": { "download": { "href": "\(host.url)\(object.path)" } } } ] }
+                """
+            try host.place.writeAnswer(
+                "/demo.git/info/lfs/objects/batch", fields: ["Content-Type: application/vnd.git-lfs+json"],
+                body: Array(plan.utf8))
+            return [object.path]
+        },
+        install: { host, home, _ in
+            let words = "-c lfs.url=\(host.url)/demo.git/info/lfs -c lfs.transfer.maxretries=1"
+            return try await host.place.run(
+                "sh", ["-c", "git init -q && git \(words) lfs smudge >data"], environment: host.environment(home: home),
+                input: host.place.path("pointer"), in: home.path)
+        })
+
+    /// Four connections, each for a range.
+    static let aria2 = RegistryClient(
+        name: "aria2c", recipe: "git-lfs", programs: ["aria2c"], ways: [.http, .password],
+        publish: { host, release in [try await publishObject("/objects/", host.place, release, copies: 90).path] },
+        install: { host, home, _ in
+            let path = textOfFile(host.place.path("object-path"))
+            var words = [
+                "--no-conf", "-x4", "-s4", "-k1M", "--max-tries=1", "--all-proxy=\(host.proxyURL)", "-o", "data",
+            ]
+            words.append("--checksum=sha-256=\(path.suffix(64))")
+            if let root = host.root { words.append("--ca-certificate=\(root)") }
+            return try await host.place.run("aria2c", words + ["\(host.url)\(path)"], in: home.path)
+        })
+
+    private struct Object {
+        let path: String
+        let digest: String
+        let size: Int
+    }
+
+    /// Puts a file at an address that ends with its digest. The path is told in `object-path` as well.
+    private static func publishObject(
+        _ folder: String, _ place: Workplace, _ release: Release, copies: Int = 1
+    ) async throws -> Object {
+        let content = Array(String(repeating: release.padded, count: copies).utf8)
+        try place.write("object", content)
+        let digest = try await place.digest(of: "object")
+        try place.write("www\(folder)\(digest)", content)
+        try place.write("object-path", "\(folder)\(digest)".utf8)
+        return Object(path: "\(folder)\(digest)", digest: digest, size: content.count)
+    }
+}

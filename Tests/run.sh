@@ -3,6 +3,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
+# The clients of Tests/install-clients.sh, which other programs of these names take the place of.
+PATH=$PATH:$PWD/.build/clients/bin
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 swift test "$@" 2>&1 | tee "$log"

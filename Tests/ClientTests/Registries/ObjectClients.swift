@@ -41,6 +41,31 @@ extension RegistryClient {
             return try await host.place.run("aria2c", words + ["\(host.url)\(path)"], in: home.path)
         })
 
+    /// From PyPI. It asks the hub for the commit of a branch with HEAD, and downloads from the store that the hub redirects to.
+    static let huggingface = RegistryClient(
+        name: "huggingface_hub", recipe: "huggingface", programs: ["hf"], ways: [.http],
+        limits: [.originDown: "it asks with HEAD which commit a branch is"],
+        publish: { host, release in
+            let object = try await publishObject(modelStore, host.place, release)
+            try host.place.writeAnswer(
+                "/larder/demo/resolve/main/model.bin", status: "302 Found",
+                fields: [
+                    "Location: \(host.storeURL)\(object.path)", "X-Repo-Commit: \(object.digest.prefix(40))",
+                    "X-Linked-Size: \(object.size)", "X-Linked-Etag: \"\(object.digest)\"",
+                ])
+            return [object.path]
+        },
+        install: { host, home, _ in
+            var environment = host.environment(home: home)
+            environment["HF_ENDPOINT"] = host.url
+            environment["HF_HUB_DISABLE_UPDATE_CHECK"] = "1"
+            environment["HF_HUB_DISABLE_TELEMETRY"] = "1"
+            environment["HF_HUB_DISABLE_XET"] = "1"
+            return try await host.place.run("hf", ["download", "larder/demo", "model.bin"], environment: environment)
+        })
+
+    private static let modelStore = "/repos/ab/cd/\(String(repeating: "e", count: 64))/"
+
     private struct Object {
         let path: String
         let digest: String

@@ -1,3 +1,5 @@
+import Testing
+
 extension RegistryClient {
 
     static let pip = RegistryClient(
@@ -27,6 +29,43 @@ extension RegistryClient {
                     "pip", "install", "--no-config", "--no-cache", "--no-deps", "--python", "python3", "--target",
                     "\(home.path)/target", "--index-url", "\(host.url)/simple/", "larder-demo",
                 ] + trust, environment: environment)
+        })
+
+    /// From PyPI. It mirrors one project, and downloads from an https origin only.
+    static let bandersnatch = RegistryClient(
+        name: "bandersnatch", recipe: "python", programs: ["bandersnatch", "python3"], ways: [.password],
+        publish: { host, release in
+            let file = try await publishWheel(host, release)[0]
+            let name = try #require(file.split(separator: "/").last)
+            let metadata = """
+                { "info": { "name": "larder-demo", "version": "\(release.version)" }, "last_serial": 1, "releases": { "\(release.version)": [ {
+                  "url": "\(host.url)\(file)", "filename": "\(name)", "size": \(host.place.bytes("www\(file)").count),
+                  "digests": { "sha256": "\(try await host.place.digest(of: "www\(file)"))" }, "requires_python": null,
+                  "upload_time_iso_8601": "2026-01-01T00:00:00Z", "packagetype": "bdist_wheel", "yanked": false } ] } }
+                """
+            try host.place.writeAnswer(
+                "/pypi/larder-demo/json", fields: ["Content-Type: application/json", "X-PyPI-Last-Serial: 1"],
+                body: Array(metadata.utf8))
+            return [file]
+        },
+        install: { host, home, _ in
+            let configuration = try host.place.write(
+                "\(home.name)/bandersnatch.conf",
+                """
+                [mirror]
+                directory = \(home.path)/mirror
+                master = \(host.url)
+                proxy = \(host.proxyURL)
+                stop-on-error = true
+                hash-index = false
+                json = false
+                timeout = 10
+                workers = 1
+
+                """.utf8)
+            return try await host.place.run(
+                "bandersnatch", ["-c", configuration, "sync", "larder-demo"],
+                environment: host.environment(home: home))
         })
 
     /// An index as PEP 503 describes it, with a wheel whose address is its digest.

@@ -92,8 +92,9 @@ private func integrityDigests(_ text: String) -> [(PromisedDigest.Algorithm, dig
 
 // MARK: Python
 
-/// `files`, of each `url` and `hashes` (PEP 691).
+/// `files`, of each `url` and `hashes` (PEP 691), and the digests of the metadata beside it, at the same URL with `.metadata` (PEP 714).
 private func pythonDigests(_ text: [UInt8]) throws(JSONError) -> [PromisedDigest] {
+    let algorithms: Set = ["sha256", "sha512"]
     var scanner = JSONScanner(text)
     var found: [PromisedDigest] = []
     try scanner.members { (scanner, name) throws(JSONError) in
@@ -101,24 +102,35 @@ private func pythonDigests(_ text: [UInt8]) throws(JSONError) -> [PromisedDigest
         try scanner.array { (scanner) throws(JSONError) in
             var url: String?
             var hashes: [String: String] = [:]
+            var metadata: [String: String] = [:]
             try scanner.members { (scanner, name) throws(JSONError) in
                 switch name {
                 case "url" where try scanner.kind() == .string: url = try scanner.string()
-                case "hashes": hashes = try scanner.texts(["sha256", "sha512"])
+                case "hashes": hashes = try scanner.texts(algorithms)
+                // The second name is that of PEP 658. A value may be true, which says no digest.
+                case "core-metadata", "dist-info-metadata":
+                    metadata.merge(try scanner.texts(algorithms)) { first, _ in first }
                 default: try scanner.skipValue()
                 }
             }
             guard let url else { return }
-            for (name, digits) in hashes {
-                guard let algorithm = PromisedDigest.Algorithm(rawValue: name),
-                    let promised = PromisedDigest(url.utf8, algorithm, digits: Array(digits.utf8))
-                else { continue }
-                found.append(promised)
+            found += promisedDigests(of: url, hashes)
+            // What follows the path is not for the metadata.
+            if !url.contains(where: { $0 == "?" || $0 == "#" }) {
+                found += promisedDigests(of: url + ".metadata", metadata)
             }
         }
     }
     try scanner.end()
     return found
+}
+
+private func promisedDigests(of url: String, _ hashes: [String: String]) -> [PromisedDigest] {
+    hashes.compactMap { name, digits in
+        PromisedDigest.Algorithm(rawValue: name).flatMap {
+            PromisedDigest(url.utf8, $0, digits: Array(digits.utf8))
+        }
+    }
 }
 
 /// The values of `href` with a digest in their fragment: `six-1.0.whl#sha256=…` (PEP 503).

@@ -46,6 +46,15 @@ struct PromisedDigestsTests {
         (#"{ "hashes": { "md5": "0", "sha256": "\#(sha256.uppercased())" }, "url": "a" }"#, ["a sha256:\(sha256)"]),
         (#"{ "url": "a", "hashes": { "sha256": "\#(sha256)0" } }"#, []), (#"{ "url": "a", "hashes": {} }"#, []),
         (#"{ "hashes": { "sha256": "\#(sha256)" } }"#, []),
+        (
+            #"{ "url": "a.whl", "hashes": {}, "core-metadata": { "sha256": "\#(sha256)" } }"#,
+            ["a.whl.metadata sha256:\(sha256)"]
+        ),
+        (
+            #"{ "dist-info-metadata": { "sha256": "\#(sha256)" }, "core-metadata": true, "url": "a" }"#,
+            ["a.metadata sha256:\(sha256)"]
+        ),
+        (#"{ "url": "a?b", "core-metadata": { "sha256": "\#(sha256)" } }"#, []),
         (#"{ "url": 1, "hashes": { "sha256": "\#(sha256)" } }"#, []),
         ("1", []),
     ]

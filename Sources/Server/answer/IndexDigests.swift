@@ -9,23 +9,18 @@ import Storage
 
 /// The digests that indexes promise of their files, as far as they have been read: for a day, of the files that were read about last.
 ///
-/// An index is read on the blocking pool when it has been stored, and when it is served and was not read before, as after a restart. A client that
+/// An index is read on the blocking pool when it has been stored, and when it is served and was not read in the last twelve hours, as after a restart. A client that
 /// asks for a file before that gets it unproven. Names are hashes with the secret of this process.
 final class IndexDigests: Sendable {
     private struct State {
-        var digests = ExpiringTable<StorageKey, [UInt8]>(lifetime: .seconds(86_400), countMax: 65_536)
-        var read: [StorageKey: ReadBody] = [:]
+        var digests = ExpiringTable<StorageKey, [UInt8]>(lifetime: ReadIndexes.lifetime, countMax: 65_536)
+        var read = ReadIndexes()
         /// The digests of stored files, by their keys.
         var found = ExpiringTable<StorageKey, FoundDigest>(lifetime: .seconds(86_400), countMax: 65_536)
         /// The files whose digests are being computed.
         var computing: Set<StorageKey> = []
         /// Files that were stored before an index promised anything of them, by the names that it would use.
         var unproven = ExpiringTable<StorageKey, UnprovenFile>(lifetime: .seconds(3600), countMax: 4096)
-    }
-
-    /// The stored body of an index that has been read, or is being read.
-    private struct ReadBody {
-        weak var body: Body?
     }
 
     private struct FoundDigest {
@@ -41,7 +36,6 @@ final class IndexDigests: Sendable {
         var algorithm: DigestRule.Algorithm
     }
 
-    private static let indexesMax = 4096
     private let state = Locked(State())
     private let hash: @Sendable ([UInt8]) -> StorageKey
 
@@ -65,10 +59,10 @@ final class IndexDigests: Sendable {
 
     /// Reads a stored response, if it is an index that has not been read.
     func read(_ record: StoredResponse, of request: OwnedRequest, by snapshot: Snapshot, on worker: Worker) {
-        guard let index = PromisingIndex(record, of: request, by: snapshot),
-            begins(record)
-        else { return }
         let now = worker.uptime
+        guard let index = PromisingIndex(record, of: request, by: snapshot),
+            state.withLock({ $0.read.begins(record.key, record.body, now: now) })
+        else { return }
         let worker = WorkerReference(worker)
         let isAccepted = worker.value.shared.pool.submit(
             { self.note(index.digests(), index.scope, index.audience, now: now) },
@@ -76,18 +70,7 @@ final class IndexDigests: Sendable {
                 for (record, zone) in broken { worker.value.removeBroken(record, from: zone) }
                 worker.value.counters.add(.digestsPromised, count)
             }, on: worker.value.loop.inbox)
-        if !isAccepted { state.withLock { $0.read[record.key] = nil } }
-    }
-
-    private func begins(_ record: StoredResponse) -> Bool {
-        let body = record.body
-        return state.withLock { state in
-            if state.read[record.key]?.body === body { return false }
-            if state.read.count >= Self.indexesMax { state.read = state.read.filter { $0.value.body != nil } }
-            if state.read.count >= Self.indexesMax { state.read = [:] }
-            state.read[record.key] = ReadBody(body: body)
-            return true
-        }
+        if !isAccepted { state.withLock { $0.read.forget(record.key) } }
     }
 
     /// Returns how many there are, and the stored files that are not what was promised.

@@ -4,9 +4,18 @@ import Provisioning
 import Settings
 import Upstream
 
-/// Sends requests to the running proxy over its admin socket. Blocks. Gives up if nothing arrives for `silenceMax`.
+/// Sends requests to the running proxy over its admin socket. Blocks. Gives up if nothing arrives for as long as `Patience` says.
 struct AdminClient {
-    private static let silenceMax: Duration = .seconds(30)
+    /// How long it waits for an answer, and for more of it.
+    enum Patience: Int {
+        /// For what the server knows.
+        case ordinary = 30
+        /// For what waits for a disk, which may have much to write.
+        case disk = 3600
+
+        var duration: Duration { .seconds(rawValue) }
+    }
+
     /// The longest answer is `/transfers` of a busy proxy.
     private static let answerBytesMax = 64 << 20
 
@@ -18,6 +27,7 @@ struct AdminClient {
         case nobodyThere(paths: [String])
         case notAllowed(path: String)
         case failed(path: String, code: CInt)
+        case silent(path: String, Patience)
         case notAnAnswer(path: String)
 
         var text: String {
@@ -28,6 +38,8 @@ struct AdminClient {
                 "no Larder is running: nothing answers at \(paths.joined(separator: " or "))"
             case .notAllowed(let path): "\(path): a Larder is running, but this user may not control it"
             case .failed(let path, let code): "\(path): \(systemErrorText(code))"
+            case .silent(let path, let patience):
+                "\(path): no answer for \(patience.rawValue) seconds; what was asked may still be under way"
             case .notAnAnswer(let path): "\(path): the program that answers there is not Larder"
             }
         }
@@ -39,10 +51,12 @@ struct AdminClient {
     }
 
     /// - Parameter body: JSON. Empty if the request has none.
-    func ask(_ method: String, _ path: String, body: [UInt8] = []) throws(Failure) -> Answer {
+    func ask(
+        _ method: String, _ path: String, body: [UInt8] = [], patience: Patience = .ordinary
+    ) throws(Failure) -> Answer {
         try blocking { () throws(Failure) in
-            let (response, place) = try await send(method, path, body)
-            return try await Self.read(response, at: place)
+            let (response, place) = try await send(method, path, body, patience)
+            return try await Self.read(response, at: place, patience)
         }
     }
 
@@ -50,10 +64,10 @@ struct AdminClient {
     ///
     /// - Returns: nil when all lines have arrived. If the server answers with something else, such as a refusal, returns that answer.
     func lines(_ path: String, _ each: (ArraySlice<UInt8>) -> Void) throws(Failure) -> Answer? {
-        let (response, place) = try blocking { () throws(Failure) in try await send("GET", path, []) }
+        let (response, place) = try blocking { () throws(Failure) in try await send("GET", path, [], .ordinary) }
         // Lists are sent in chunks, so their length is not known.
         guard response.status == 200, response.body.length == nil else {
-            return try blocking { () throws(Failure) in try await Self.read(response, at: place) }
+            return try blocking { () throws(Failure) in try await Self.read(response, at: place, .ordinary) }
         }
         var reader = LineReader()
         while let piece = try blocking({ () throws(Failure) in try await Self.next(of: response, at: place) }) {
@@ -64,11 +78,11 @@ struct AdminClient {
 
     /// Sends a request to the first socket that accepts it.
     private func send(
-        _ method: String, _ path: String, _ body: [UInt8]
+        _ method: String, _ path: String, _ body: [UInt8], _ patience: Patience
     ) async throws(Failure) -> (Response, place: String) {
         var request = Request(Request.Method(method), "http://larder\(path)")
-        request.timeLimits.answer = Self.silenceMax
-        request.timeLimits.silence = Self.silenceMax
+        request.timeLimits.answer = patience.duration
+        request.timeLimits.silence = patience.duration
         if !body.isEmpty {
             request.fields.append("Content-Type", "application/json")
             request.body = .bytes(body)
@@ -79,7 +93,7 @@ struct AdminClient {
                 return (try await Client(.unixSocket(place)).send(request), place)
             } catch {
                 guard let failure = Self.failureToConnect(error, at: place) else {
-                    throw Self.failure(error, at: place)
+                    throw Self.failure(error, at: place, patience)
                 }
                 if refusal == nil, failure != .nobodyThere(paths: [place]) { refusal = failure }
             }
@@ -87,15 +101,19 @@ struct AdminClient {
         throw refusal ?? .nobodyThere(paths: paths)
     }
 
-    private static func read(_ response: Response, at place: String) async throws(Failure) -> Answer {
+    private static func read(
+        _ response: Response, at place: String, _ patience: Patience
+    ) async throws(Failure) -> Answer {
         do throws(ClientError) {
             return Answer(
                 status: UInt16(response.status), body: try await response.body.collect(upTo: answerBytesMax))
-        } catch { throw failure(error, at: place) }
+        } catch { throw failure(error, at: place, patience) }
     }
 
     private static func next(of response: Response, at place: String) async throws(Failure) -> [UInt8]? {
-        do throws(ClientError) { return try await response.body.next() } catch { throw failure(error, at: place) }
+        do throws(ClientError) { return try await response.body.next() } catch {
+            throw failure(error, at: place, .ordinary)
+        }
     }
 
     /// Why nothing can be asked at this socket. Nil if the error is another one.
@@ -110,9 +128,9 @@ struct AdminClient {
         }
     }
 
-    private static func failure(_ error: ClientError, at place: String) -> Failure {
+    private static func failure(_ error: ClientError, at place: String, _ patience: Patience) -> Failure {
         switch error {
-        case .timedOut: .failed(path: place, code: ETIMEDOUT)
+        case .timedOut: .silent(path: place, patience)
         default: .notAnAnswer(path: place)
         }
     }

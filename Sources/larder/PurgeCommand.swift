@@ -6,7 +6,7 @@ func purgeCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     let body = try purgeBody(arguments)
     guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
     do throws(AdminClient.Failure) {
-        return report(try client.ask("POST", "/purge", body: body), arguments, console)
+        return report(try client.ask("POST", "/purge", body: body, patience: .disk), arguments, console)
     } catch {
         console.error("larder: \(error.text)")
         return ExitStatus.failed

@@ -11,7 +11,8 @@ func sessionCommand(_ arguments: Arguments, _ console: Console) throws(UsageErro
     guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
     do throws(AdminClient.Failure) {
         let name = words.count > 1 ? words[1] : ""
-        return reportCleared(try client.ask("POST", "/session/clear", body: Array(name.utf8)), arguments, console)
+        let answer = try client.ask("POST", "/session/clear", body: Array(name.utf8), patience: .disk)
+        return reportCleared(answer, arguments, console)
     } catch {
         console.error("larder: \(error.text)")
         return ExitStatus.failed

@@ -62,3 +62,12 @@ package struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         orderStart = 0
     }
 }
+
+extension ExpiringTable where Value == Void {
+    /// Adds the key. Returns false if it is in the table and has not expired; its lifetime goes on then.
+    package mutating func insert(_ key: Key, now: Duration) -> Bool {
+        guard value(key, now: now) == nil else { return false }
+        set(key, (), now: now)
+        return true
+    }
+}

@@ -14,6 +14,8 @@ package struct StorablePart: Sendable, Equatable {
 
 package enum PartStoring: Sendable {
     case store(StorablePart)
+    /// A digest proves the whole, which has so many bytes, and says nothing about a part. The whole may be stored.
+    case storeWhole(length: UInt64)
     case doNotStore(NotStoredReason)
 }
 
@@ -27,11 +29,11 @@ package func decideStoringPart(
     responseTime: WallTime
 ) -> PartStoring {
     guard status == 206, request.method == .get, request.hasRange else { return .doNotStore(.partialContent) }
-    guard handling.storesParts else { return .doNotStore(.policy) }
+    guard handling.ranges != .pass else { return .doNotStore(.policy) }
     guard !isMultipart(fields) else { return .doNotStore(.partMultiple) }
     guard let (range, total) = placedRange(fields) else { return .doNotStore(.partUnplaced) }
     // A response to If-Range may omit the fields that describe the whole (RFC 9110 §15.3.7). Without them it cannot stand for the whole.
-    if request.hasIfRange, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
+    if request.hasIfRange, !handling.provesBodies, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
     let whole = fields.dropping { $0.name == .contentRange || $0.name == .contentLength }
     let decision = decideStoring(
         of: request, status: 200, fields: whole, policy: policy, handling: handling, particulars: particulars,
@@ -40,6 +42,7 @@ package func decideStoringPart(
         if case .doNotStore(let reason) = decision { return .doNotStore(reason) }
         preconditionFailure("a decision is one of two")
     }
+    guard !handling.provesBodies else { return .storeWhole(length: total) }
     guard cached.strongValidator != nil else { return .doNotStore(.partWeak) }
     return .store(
         StorablePart(

@@ -46,18 +46,20 @@ package struct OutgoingRequest: ~Copyable {
 
     /// - Parameters:
     ///   - conditions: validators of a stored response, a missing range, and the coding of the stored response. They replace the client's
-    ///     own conditions (RFC 9111 §4.3.1) and its fields of the same names. If there are none, the client's conditions are sent.
+    ///     own conditions and ranges (RFC 9111 §4.3.1) and its fields of the same names. Nil: the client's are sent.
     ///   - instance: the comment in `Via` that tells this Larder from others, so that a loop is detected (RFC 9110 §7.6.3).
-    package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: Instance) {
+    package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])]?, instance: Instance) {
         self.received = received
         viaLine = received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11
-        self.conditions = conditions
+        self.conditions = conditions ?? []
         framing = received.bodyLength
         isUpgrade = received.isUpgrade
         dropped = OutgoingRequest.writtenAnew
         if received.head.minorVersion == 0 { dropped.insert(.expect) }
-        if !conditions.isEmpty { dropped = dropped.union(replacedByConditionalFields) }
-        for (name, _) in conditions { dropped.insert(name) }
+        if let conditions {
+            dropped = dropped.union(replacedByConditionalFields)
+            for (name, _) in conditions { dropped.insert(name) }
+        }
     }
 
     /// Fields that are left out or written anew. A constant, because an array literal of a set is allocated.

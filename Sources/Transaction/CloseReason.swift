@@ -124,7 +124,8 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
             "A rule of `limits.rules` allows so many connections, and the client, or all together, had them open already."
         case .overloaded:
             "Memory or descriptors were about to run out: the connection was idle, or came while Larder accepted no more."
-        case .draining: "Larder was stopping, and the answer under way was complete."
+        case .draining:
+            "Larder was stopping: the answer under way was complete, or the client was idle, or it sent no request within a second."
         case .stopped: "Larder stopped before the answer was complete."
         }
     }

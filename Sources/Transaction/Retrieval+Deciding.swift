@@ -20,7 +20,7 @@ extension Retrieval {
         if head.isStale { return pass(Passed(head), notStored: .staleElsewhere, invalidates: false) }
         let invalidates = Caching.invalidates(request.cache, status: head.status)
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
-            return decidePart(head, invalidates: invalidates)
+            return decidePart(head, plan, invalidates: invalidates)
         }
         if head.handling.countsAsFailure(head.status), staleMayServe() {
             listener = listener.whenAnswered
@@ -55,7 +55,9 @@ extension Retrieval {
     /// The 304 selects no stored response, so it updates nothing. Asks again without conditions (RFC 9111 §4.3.4).
     private mutating func askForTheWhole(_ plan: RetrievalPlan) -> Action {
         stored = stored?.selected.map { Stored(selected: $0) }
-        state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
+        var plan = plan
+        plan.isConditional = false
+        state = .opening(.first(plan))
         return .outdateSelected
     }
 
@@ -83,9 +85,12 @@ extension Retrieval {
         return receiving
     }
 
-    mutating func pass(_ response: Passed, notStored: NotStoredReason?, invalidates: Bool) -> Action {
+    mutating func pass(
+        _ response: Passed, notStored: NotStoredReason?, invalidates: Bool, wantedWhole: UInt64? = nil
+    ) -> Action {
         let passing = Passing(
-            notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head)
+            notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head,
+            wantedWhole: wantedWhole)
         passed = response
         return answer(
             .pass(passing), .pass, receiving(response.status, response.fields, total: response.length))
@@ -94,13 +99,18 @@ extension Retrieval {
     // MARK: parts
 
     /// The response to the client's own range request (RFC 9111 §3.3).
-    private mutating func decidePart(_ head: Head, invalidates: Bool) -> Action {
+    private mutating func decidePart(_ head: Head, _ plan: RetrievalPlan, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
             handling: head.handling, particulars: head.particulars, requestTime: askedAt,
             responseTime: head.receivedAt)
         switch decision {
         case .doNotStore(let reason): return pass(Passed(head), notStored: reason, invalidates: invalidates)
+        case .storeWhole(let length):
+            // An origin that answers with a part nobody asked for would do so again.
+            return pass(
+                Passed(head), notStored: .unproven, invalidates: invalidates,
+                wantedWhole: plan.asksForWhole ? nil : length)
         case .store(let part):
             guard let start = Int(exactly: part.range.lowerBound), let end = Int(exactly: part.range.upperBound),
                 let whole = Int(exactly: part.total)

@@ -148,14 +148,19 @@ extension Retrieval {
         package let invalidates: Bool
         /// The response to a HEAD may update the stored response to GET (RFC 9111 §4.3.5).
         package let updatesStored: Bool
+        /// The length of the whole of which this is a part, in bytes, if the whole is worth asking for: a digest proves it, and not the part.
+        package let wantedWhole: UInt64?
 
         /// Whether the response is for this client because of what it says.
         package var refutesSharing: Bool { notStored?.isPassing == false }
 
-        package init(notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool) {
+        package init(
+            notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool, wantedWhole: UInt64? = nil
+        ) {
             self.notStored = notStored
             self.invalidates = invalidates
             self.updatesStored = updatesStored
+            self.wantedWhole = wantedWhole
         }
     }
 

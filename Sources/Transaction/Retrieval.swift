@@ -178,8 +178,8 @@ package struct Retrieval: ~Copyable {
     static let logInsMax = 4
     /// Whether Larder may ask for a 100 itself. Not again once the origin has refused that.
     package internal(set) var mayExpect = true
-    /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent. Set when `send` is returned.
-    package internal(set) var conditions: [(FieldName, [UInt8])] = []
+    /// The fields that replace the client's own conditions and ranges. Nil if the client's own are sent. Set when `send` is returned.
+    package internal(set) var conditions: [(FieldName, [UInt8])]?
     /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).
     var askedAt: WallTime
     private let resumptionsInVainMax: Int
@@ -277,14 +277,14 @@ extension Retrieval {
         }
     }
 
-    func conditions(of question: Question) -> [(FieldName, [UInt8])] {
+    func conditions(of question: Question) -> [(FieldName, [UInt8])]? {
         switch question {
         case .hole(let part, _): return part.conditions(asStored: true)
         case .rest(let part, _):
             if case .fill = sink { return part.conditions(asStored: true) }
             return part.conditions(asStored: false)
         case .first(let plan):
-            guard plan.isConditional, let stored else { return [] }
+            guard plan.isConditional, let stored else { return plan.asksForWhole ? [] : nil }
             if let selected = stored.selected { return conditionalFields(for: selected) }
             return conditionalFields(forOneOf: stored.candidates)
         }

@@ -8,10 +8,17 @@ package struct RetrievalPlan: Equatable, Sendable {
     package var isConditional: Bool
     /// The request leads a transfer, whose outcome other requests may wait for.
     package var isLeading: Bool
+    /// The whole is asked for without conditions, although the client wants a part.
+    package var asksForWhole: Bool
 
-    package init(reason: CacheStatus.ForwardReason, isConditional: Bool = false, isLeading: Bool = false) {
+    package init(
+        reason: CacheStatus.ForwardReason, isConditional: Bool = false, isLeading: Bool = false,
+        asksForWhole: Bool = false
+    ) {
+        precondition(!isConditional || !asksForWhole, "the whole is asked for without conditions")
         self.reason = reason
         self.isConditional = isConditional
         self.isLeading = isLeading
+        self.asksForWhole = asksForWhole
     }
 }

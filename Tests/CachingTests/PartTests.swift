@@ -99,8 +99,24 @@ struct PartTests {
             #expect(row.reason == nil, "\(row.rule)")
             #expect(part.range == 0..<10 && part.total == 100 && part.whole.status == 200, "\(row.rule)")
             #expect(!part.fields.contains(.contentRange) && !part.fields.contains(.contentLength), "\(row.rule)")
+        case .storeWhole: Issue.record("nothing proves it: \(row.rule)")
         case .doNotStore(let reason): #expect(reason == row.reason, "\(row.rule)")
         }
+    }
+
+    @Test(arguments: rows) func `of what a digest proves, the whole is asked for`(_ row: Row) {
+        var handling = CacheHandling()
+        handling.provesBodies = true
+        // Nothing is combined with the whole: it needs no validator, and has a type of its own.
+        let isStored =
+            row.reason == nil || row.reason == .partWeak || row.request.contains { $0.hasPrefix("If-Range") }
+        switch Self.decide(row, handling) {
+        case .storeWhole(let length): #expect(isStored && length == 100, "\(row.rule)")
+        case .doNotStore(let reason): #expect(!isStored && reason == row.reason, "\(row.rule)")
+        case .store: Issue.record("a part proves nothing: \(row.rule)")
+        }
+        handling.ranges = .pass
+        if case .storeWhole = Self.decide(row, handling) { Issue.record("ranges: pass, \(row.rule)") }
     }
 
     @Test func `policies can forbid storing parts`() {

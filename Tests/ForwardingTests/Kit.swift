@@ -37,7 +37,7 @@ func response(_ line: String, _ fields: String...) throws -> ReceivedResponse {
 struct IncompleteHead: Error {}
 
 extension OutgoingRequest {
-    init(_ received: ReceivedRequest) { self.init(received, conditions: [], instance: Instance(Array("id".utf8))) }
+    init(_ received: ReceivedRequest) { self.init(received, conditions: nil, instance: Instance(Array("id".utf8))) }
 
     /// The lines of the head, without the empty one.
     var lines: [String] {

@@ -35,6 +35,62 @@ struct DigestScenarios {
         }
     }
 
+    @Test(arguments: ["", ", ranges: whole"]) func `whoever asks for parts has the whole fetched, proven and stored`(
+        _ more: String
+    ) throws {
+        let body = String(repeating: "0123456789", count: 1000)
+        try scenario(cache: Self.rule.replacingOccurrences(of: ", ttl", with: "\(more), ttl")) { s in
+            let path = Self.path(of: body)
+            s.origin.expects("GET \(path)", "Range: bytes=0-99").replies(
+                206, "Content-Range: bytes 0-99/10000", body: String(body.prefix(100)))
+            s.origin.expects("GET \(path)", "!Range", "!If-Range").replies(200, body: body)
+            let client = try s.client()
+            let part = try client.get(path, "Range: bytes=0-99", "If-Range: \"1\"")
+            #expect(part.status == 206 && part.text == String(body.prefix(100)), "\(part)")
+            #expect(part.cacheStatus.contains("detail=unproven"), "\(part)")
+            try s.expect(.stored, 1)
+            let next = try client.get(path, "Range: bytes=9990-")
+            #expect(next.text == "0123456789" && next.cacheStatus.hasPrefix("larder; hit"), "\(next)")
+            let whole = try client.get(path)
+            #expect(whole.text == body && whole.cacheStatus.hasPrefix("larder; hit"), "\(whole)")
+        }
+    }
+
+    @Test(arguments: [200, 206]) func `a whole that is wrong, or answered with a part, is asked for once`(_ status: Int)
+        throws
+    {
+        let body = String(repeating: "0123456789", count: 1000)
+        let (path, start) = (Self.path(of: body + "?"), Array(body.utf8.prefix(100)))
+        try scenario(cache: Self.rule) { s in
+            let part = ["Content-Range: bytes 0-99/10000"]
+            let asked = Gate("the whole was asked for")
+            s.origin.expects("GET \(path)", "Range: bytes=0-99").replies(206, part, start)
+            s.origin.expects("GET \(path)", "!Range").opens(asked).replies(
+                status, status == 200 ? [] : part, status == 200 ? Array(body.utf8) : start)
+            s.origin.expects("GET \(path)", "Range: bytes=0-99").replies(206, part, start)
+            let client = try s.client()
+            #expect(try client.get(path, "Range: bytes=0-99").status == 206)
+            try asked.wait()
+            if status == 200 { try s.expect(.digestMismatches, 1) }
+            #expect(try client.get(path, "Range: bytes=0-99").status == 206)
+            #expect(s.count(.stored) == 0)
+        }
+    }
+
+    @Test(arguments: ["ranges: pass", "object_size_max: 9KiB", "policy: no-write"])
+    func `no whole is asked for that would not be stored`(_ setting: String) throws {
+        let body = String(repeating: "0123456789", count: 1000)
+        try scenario(cache: Self.rule.replacingOccurrences(of: "ttl: 60s", with: setting)) { s in
+            let path = Self.path(of: body)
+            for _ in 0..<2 {
+                s.origin.expects("GET \(path)", "Range: bytes=0-99").replies(
+                    206, "Cache-Control: max-age=60", "Content-Range: bytes 0-99/10000", body: String(body.prefix(100)))
+            }
+            let client = try s.client()
+            for _ in 0..<2 { #expect(try client.get(path, "Range: bytes=0-99").status == 206) }
+        }
+    }
+
     /// The client may get a beginning of it, and never all of it.
     @Test(arguments: bodies.dropFirst(), [true, false])
     func `a body that is wrong is neither stored nor served as a whole`(

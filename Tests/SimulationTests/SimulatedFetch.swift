@@ -97,11 +97,12 @@ final class SimulatedFetch {
     private func ask() {
         let conditions = machine.conditions
         answer = world.origin.answer(
-            request, conditions.isEmpty ? nil : conditions, step: world.step, now: world.originClock,
+            request, conditions, step: world.step, now: world.originClock,
             failures: world.failures, cuts: world.cuts, isForbidden: isForbidden, &world.chance)
         interimHeads = 0
         world.oracle.judgeQuestion(of: self, in: world)
-        let text = conditions.map { "\($0.0.text): \(String(decoding: $0.1, as: UTF8.self))" }.joined(separator: " | ")
+        let sent = (conditions ?? []).map { "\($0.0.text): \(String(decoding: $0.1, as: UTF8.self))" }
+        let text = sent.joined(separator: " | ")
         world.trace("origin, asked with \(text.isEmpty ? "the client's fields" : text): \(answer.summary)")
     }
 

@@ -69,10 +69,11 @@ extension Retrieval {
 
 private func head(
     _ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0, failures: FailureStatuses = [],
-    isStale: Bool = false
+    isStale: Bool = false, proves: Bool = false
 ) -> Fact {
     var handling = CacheHandling()
     handling.failureStatuses = failures
+    handling.provesBodies = proves
     return .head(
         Retrieval.Head(
             status: status, fields: lines, endToEnd: nil, length: length, handling: handling, isStale: isStale,
@@ -132,6 +133,11 @@ struct RetrievalTests {
         let stored = candidates.map { Retrieval.Stored(candidates: $0) } ?? Retrieval.Stored(selected: stale)
         return Retrieval(
             request(), RetrievalPlan(reason: .stale, isConditional: true), stored: stored, client: client, now: now)
+    }
+
+    static func ranged(_ plan: RetrievalPlan) -> Retrieval {
+        let asked = request(.get, fields((.range, "bytes=0-9")))
+        return Retrieval(asked, plan, client: .waiting, now: now)
     }
 
     static func hole(client: Retrieval.Client = .waiting) -> Retrieval {
@@ -564,11 +570,28 @@ struct RetrievalTests {
     @Test func `the request carries the validators of the stored response or of the part`() {
         var retrieval = Self.validation()
         for event in Self.open { _ = retrieval.learn(event, now: now) }
-        #expect(retrieval.conditions.map(\.0) == [.ifNoneMatch])
+        #expect(retrieval.conditions?.map(\.0) == [.ifNoneMatch])
         var hole = Self.hole()
         for event in Self.open { _ = hole.learn(event, now: now) }
-        #expect(hole.conditions.map(\.0) == [.range, .ifRange])
-        #expect(hole.conditions.map(\.1) == [Array("bytes=40-59".utf8), Array("\"a\"".utf8)])
+        #expect(hole.conditions?.map(\.0) == [.range, .ifRange])
+        #expect(hole.conditions?.map(\.1) == [Array("bytes=40-59".utf8), Array("\"a\"".utf8)])
+    }
+
+    @Test func `a part of what a digest proves has the whole asked for, and no part of the whole does`() {
+        let part = fields((.cacheControl, "max-age=60"), (.contentRange, "bytes 0-9/100"), (.contentType, "a/b"))
+        var retrieval = Self.ranged(RetrievalPlan(reason: .uriMiss))
+        for event in Self.open { _ = retrieval.learn(event, now: now) }
+        #expect(retrieval.conditions == nil, "the client's own range is sent")
+        let passed = retrieval.learn(head(206, part, length: 10, proves: true), now: now)
+        #expect(
+            passed
+                == .pass(
+                    .init(notStored: .unproven, invalidates: false, updatesStored: false, wantedWhole: 100)))
+        var whole = Self.ranged(RetrievalPlan(reason: .uriMiss, isLeading: true, asksForWhole: true))
+        for event in Self.open { _ = whole.learn(event, now: now) }
+        #expect(whole.conditions?.isEmpty == true, "no range is sent")
+        let again = whole.learn(head(206, part, length: 10, proves: true), now: now)
+        #expect(again == .pass(.init(notStored: .unproven, invalidates: false, updatesStored: false)))
     }
 
     /// Whatever an origin does: the machine ends, and the client's wire has interim heads, one final head, its body.

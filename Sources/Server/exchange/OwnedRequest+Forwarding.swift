@@ -48,7 +48,7 @@ extension OwnedRequest {
     var selectingFields: Fields {
         guard fieldChanges != nil || !options.names.isEmpty else { return fields }
         if let changed = fieldChanges?.changed { return changed }
-        var outgoing = OutgoingRequest(self, conditions: [], instance: OwnedRequest.anyInstance)
+        var outgoing = OutgoingRequest(self, conditions: nil, instance: OwnedRequest.anyInstance)
         let now = fieldChanges?.now ?? WallTime(secondsSinceEpoch: 0)
         change(&outgoing, by: fieldChanges?.ofRule ?? [], hasConditions: false, asksForPart: false, now: now)
         // What Larder proves in its place is part of the key.

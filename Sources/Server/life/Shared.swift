@@ -42,6 +42,8 @@ package final class Shared: Sendable {
     let unverifiedOrigins = Locked<Set<Endpoint>>([])
     /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.
     let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
+    /// The keys of responses that were asked for as a whole, for a minute, because a client had asked for a part.
+    let askedWhole = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
     /// Which next proxies have failed lately.
     package let nextProxies = SharedHealth<NextProxy, NextProxyFailure>()
     /// Which origins have not accepted connections lately.

@@ -153,6 +153,7 @@ extension Fetch {
             body = window
         }
         notify { unsafe $0.fetchPassed(head, response, whole, body, trailers) }
+        if let length = passing.wantedWhole { fetchWhole(length, like: response) }
     }
 
     /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in

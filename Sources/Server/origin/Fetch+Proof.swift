@@ -37,6 +37,26 @@ extension Fetch {
         proof = BodyProof(one, isCoded: response.fields.contains(.contentEncoding))
     }
 
+    /// Fetches the whole for the store, of which a client has asked for a part: a digest proves the whole alone. At most once a minute for each key.
+    ///
+    /// - Parameter length: of the whole, in bytes.
+    func fetchWhole(_ length: UInt64, like part: ReceivedResponse) {
+        let (key, now) = (request.key, worker.uptime)
+        let handling = request.handling(of: part.fields, by: snapshot)
+        guard length <= request.objectSizeMax(handling),
+            expectedDigests(snapshot.particulars(of: handling), handling, part.fields).count == 1,
+            worker.shared.askedWhole.withLock({ $0.insert(key, now: now) })
+        else { return }
+        let newest = request.zone.lookup(key, request.keyBytes).first
+        guard case .lead(let transfer) = request.zone.lead(key, request.keyBytes, knownNewest: newest) else { return }
+        worker.debug(.transfers, request.id, "\(subject): asks for the whole as well, which a digest proves")
+        let plan = RetrievalPlan(reason: reason, isLeading: true, asksForWhole: true)
+        let fetch = Fetch(
+            worker: worker, snapshot: snapshot, request: request, client: nil, plan: plan, transfer: transfer)
+        fetch.enrol()
+        fetch.begin()
+    }
+
     /// The digest that the body must have, from the redirect that led here or from the rule. Empty if neither tells. There are several if the path
     /// can be read in several ways.
     func expectedDigests(

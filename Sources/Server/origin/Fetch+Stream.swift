@@ -157,7 +157,7 @@ extension Fetch {
             outgoing.closeAfterwards()
         }
         let cookieCount = request.change(
-            &outgoing, by: terms.fields, hasConditions: !retrieval.conditions.isEmpty, asksForPart: hole != nil,
+            &outgoing, by: terms.fields, hasConditions: retrieval.conditions != nil, asksForPart: hole != nil,
             now: worker.wallTime)
         if cookieCount > 0, let cookies = request.cookies {
             worker.debug(.requests, request.id, "\(subject): \(cookieCount) cookies of the jar \(cookies.use.jar)")
@@ -190,8 +190,8 @@ extension Fetch {
             return false
         }
         outgoingBody = OutgoingBody(outgoing.framing)
-        worker.debug(
-            .requests, request.id, "\(subject): sent\(retrieval.conditions.isEmpty ? "" : ", with conditions")")
+        let isConditional = retrieval.conditions?.isEmpty == false
+        worker.debug(.requests, request.id, "\(subject): sent\(isConditional ? ", with conditions" : "")")
         requestIsSent = !request.hasBody
         wait(terms.firstByte)
         return true

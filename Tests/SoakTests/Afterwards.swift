@@ -36,6 +36,7 @@ struct Inquiry {
                 continue
             }
             world.count { $0.healed += 1 }
+            defer { expectPart(of: resource) }
             guard !first.isHit, first.isSaidToBeStored, let second = ask(resource) else { continue }
             // Whatever has no lifetime is stale at once.
             let isExpected =
@@ -48,9 +49,22 @@ struct Inquiry {
         }
     }
 
+    /// Nothing is under way: a part is right, whatever an origin sent before.
+    private func expectPart(of resource: Resource) {
+        let form = Form(resource: resource)
+        guard form.length > 1, let answer = ask(resource, range: .span(form.length / 2, form.length - 1)) else {
+            return
+        }
+        let isRight =
+            answer.status == 206 && answer.body.count == form.length - form.length / 2
+            && form.firstDifference(answer.body[...], at: form.length / 2) == nil
+        if !isRight { report(resource, answer, "for a part, though the origin is well again") }
+    }
+
     /// Returns nil if there is no answer, or a wrong one, which has been reported.
-    private func ask(_ resource: Resource, cacheControl: String? = nil) -> Answer? {
+    private func ask(_ resource: Resource, cacheControl: String? = nil, range: RangeWish? = nil) -> Answer? {
         var question = Question(resource: resource)
+        question.ranges = range.map { [$0] } ?? []
         question.cacheControl = cacheControl
         let start = world.now
         do {

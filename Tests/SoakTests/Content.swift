@@ -283,13 +283,21 @@ struct Form: Hashable, Sendable, CustomStringConvertible {
         let rest = own[(own.startIndex + start)...]
         let count = min(rest.count, received.count)
         if count == 0 { return received.isEmpty ? nil : 0 }
-        let isSame = unsafe received.withUnsafeBytes { left in
+        let difference: Int? = unsafe received.withUnsafeBytes { left in
             unsafe rest.withUnsafeBytes { right in
-                unsafe memcmp(left.baseAddress!, right.baseAddress!, count) == 0
+                // A wrong byte can be at the end of megabytes: whole blocks are compared as long as they are the same.
+                var at = 0
+                while at < count {
+                    let block = min(4096, count - at)
+                    if unsafe memcmp(left.baseAddress! + at, right.baseAddress! + at, block) != 0 {
+                        return (at..<at + block).first { unsafe left[$0] != right[$0] }
+                    }
+                    at += block
+                }
+                return nil
             }
         }
-        if !isSame { return zip(received, rest).enumerated().first { $0.element.0 != $0.element.1 }?.offset }
-        return received.count > rest.count ? rest.count : nil
+        return difference ?? (received.count > rest.count ? rest.count : nil)
     }
 }
 

@@ -188,13 +188,16 @@ private struct Judge {
         return answer.isComplete || !answer.body.isEmpty ? faultOfTag(form) : nil
     }
 
-    /// A part of what is promised proves nothing: one that an origin sends is passed on, and so are several in one answer, and the beginning of a body
-    /// whose end is not known yet. What is stored was proven, and so is a part that is all of it.
+    /// A part of what is promised proves nothing: one that an origin sends is passed on, and so are several in one answer. One of a body that is being
+    /// fetched is called a hit, and ends before anybody knows the digest. What is stored whole was proven, and so is a part that is all of it.
     private func mayBeForged(_ range: Range<Int>, total: Int?) -> Bool {
         let length = Form(resource: resource).length
         let isOne = answer.head.map(isMultipart) == false
         let isAll = isOne && answer.isComplete && range == 0..<length && total == length
-        return resource.isPromised && !answer.isHit && !isAll && world.isForged(resource, since: start)
+        guard resource.isPromised, !isAll else { return false }
+        guard answer.isHit else { return world.isForged(resource, since: start) }
+        guard let number = answer["x-answer"].flatMap({ decimal($0) }) else { return false }
+        return world.isForged(resource, since: start, from: number)
     }
 
     /// A HEAD says what a GET would get.

@@ -134,7 +134,9 @@ private struct OriginConnection {
         var answering = Answering(
             world, resource, head, script, detours: detours, origins: isDirect ? [] : ports.map { "127.0.0.1:\($0)" })
         var reply = answering.reply()
-        if !isDirect { reply.set("X-Answer", "\(world.state(Statement(reply, to: head)))") }
+        if !isDirect {
+            reply.set("X-Answer", "\(world.state(Statement(reply, to: head, isForged: script.forgery != nil)))")
+        }
         script = answering.script
         var wire = Wire(reply, &script)
         if isEarly { wire.end = .close }
@@ -143,6 +145,7 @@ private struct OriginConnection {
             wire.end = .reset
         }
         if let length = wire.lengthAsSeen { world.claim(resource) { $0.lengths.insert(length) } }
+        if reply.status == 206, head["if-range"] != nil, script.forgery != nil { world.forgeRest(resource) }
         // With this the proxy may not complete what it has stored, so whoever has begun to read that does not get the rest.
         if reply.status == 206, reply.forbidsStoring { world.excuse(resource) }
         if reply.status == 206, head["range"] != nil, head["if-range"] != nil { world.count { $0.resumptions += 1 } }

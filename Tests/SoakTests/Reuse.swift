@@ -7,10 +7,13 @@ struct Statement: Sendable {
     let serial: String?
     /// Of the request, as the origin got it.
     let asked: [String: String]
+    /// It had other bytes than those that are promised, so that nobody can have it whole from the store.
+    let isForged: Bool
 
     static let selecting = ["cookie", "user-agent", "accept-language"]
 
-    init(_ reply: Reply, to request: Head) {
+    init(_ reply: Reply, to request: Head, isForged: Bool = false) {
+        self.isForged = isForged
         status = reply.status
         serial = request["x-serial"]
         func members(_ name: String) -> [String] {

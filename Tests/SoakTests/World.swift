@@ -50,6 +50,8 @@ final class World: Sendable {
         var faultAt: ContinuousClock.Instant?
         /// When it last had other bytes than those that are promised.
         var forgedAt: ContinuousClock.Instant?
+        /// When such bytes last were the rest of an answer that had begun before.
+        var forgedRestAt: ContinuousClock.Instant?
 
         /// What either of two origins said.
         fileprivate func merged(_ other: Claims) -> Claims {
@@ -57,7 +59,8 @@ final class World: Sendable {
                 lengths: lengths.union(other.lengths), totals: totals.union(other.totals),
                 hasOddRanges: hasOddRanges || other.hasOddRanges,
                 faultAt: [faultAt, other.faultAt].compactMap(\.self).max(),
-                forgedAt: [forgedAt, other.forgedAt].compactMap(\.self).max())
+                forgedAt: [forgedAt, other.forgedAt].compactMap(\.self).max(),
+                forgedRestAt: [forgedRestAt, other.forgedRestAt].compactMap(\.self).max())
         }
     }
 
@@ -175,6 +178,12 @@ final class World: Sendable {
         }
     }
 
+    /// The origin has other bytes for the rest of an answer.
+    func forgeRest(_ resource: Resource) {
+        let now = now
+        state.withLock { $0.claims[resource.number, default: Claims()].forgedRestAt = now }
+    }
+
     /// From now on no origin does anything wrong.
     func heal() { state.withLock { $0.isWell = true } }
     var isWell: Bool { state.withLock { $0.isWell } }
@@ -190,8 +199,11 @@ final class World: Sendable {
     }
 
     /// True if bytes that came after `start` may be others than those that are promised, because an origin has sent such.
-    func isForged(_ resource: Resource, since start: ContinuousClock.Instant) -> Bool {
-        guard let forgedAt = claims(resource).forgedAt else { return false }
+    /// - Parameter answer: the number of the answer that the store has the head of. Nil: it does not come from there.
+    func isForged(_ resource: Resource, since start: ContinuousClock.Instant, from answer: Int? = nil) -> Bool {
+        let claims = claims(resource)
+        if let answer, statement(answer)?.isForged == true { return true }
+        guard let forgedAt = answer == nil ? claims.forgedAt : claims.forgedRestAt else { return false }
         return forgedAt > start - .seconds(60)
     }
 

@@ -32,9 +32,14 @@ extension Resource {
     /// In hexadecimal digits.
     var promisedDigest: String { PromisedDigests.digits(of: self) }
 
-    /// It is fresh for as long as the soak looks, so that it is a hit once it is stored.
+    /// It is fresh for as long as the soak looks, so that it is a hit once it is stored. A rule says so of what is shared, unless the origin wants to
+    /// be asked each time.
     var isLasting: Bool {
-        promise == .shared || cacheControl.map { $0.hasSuffix("max-age=60") || $0 == "s-maxage=30" } ?? false
+        switch cacheControl {
+        case "public, max-age=60", "max-age=60", "s-maxage=30": true
+        case "no-cache": false
+        default: promise == .shared
+        }
     }
 
     /// The cache rules for it, in YAML.

@@ -40,8 +40,8 @@ func faultOfReuse(_ answer: Answer, _ question: Question, in world: World) -> St
     let how = answer.isHit ? "a hit" : "joined"
     let forbidding = statement.cacheControl.filter { $0 == "no-store" || $0.hasPrefix("private") }
     if !forbidding.isEmpty { return "\(how), of an answer that says \(forbidding.joined(separator: ", "))" }
-    // The policies of two folders give away what is stale, and a rule says that what is shared never changes.
-    if statement.cacheControl.contains("no-cache"), ![.first, .b, .shared].contains(question.resource.folder) {
+    // The policies of two folders give away what is stale.
+    if statement.cacheControl.contains("no-cache"), ![.first, .b].contains(question.resource.folder) {
         return "\(how), of an answer that says no-cache"
     }
     // With `Vary: *` or what a validation has added, the request that it came for is not the one that was stored.

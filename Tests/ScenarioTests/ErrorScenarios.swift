@@ -143,6 +143,24 @@ struct OperationScenarios {
         }
     }
 
+    /// It has another owner from its first byte on, and is the only one there is.
+    @Test func `the last client that has connected when draining begins may speak SOCKS`() throws {
+        try scenario { configuration, _ in
+            configuration.workers = .count(1)
+        } _: { s in
+            s.origin.expects("GET /a").replies(200)
+            let (newcomer, idle) = (try s.client(), try s.client())
+            try idle.get("/a")
+            try s.expect(.clientConnectionsAccepted, 2)
+            s.proxy.drain()
+            try idle.expectClosed()
+            try newcomer.wire.write([5, 1, 0])
+            #expect(try newcomer.wire.read() == [5, 0])
+            newcomer.wire.hangUp()
+            try s.eventually("the end") { s.proxy.isDrained }
+        }
+    }
+
     @Test func `a client that is silent does not keep a draining proxy for long`() throws {
         try scenario { s in
             let silent = try s.client()

@@ -420,12 +420,15 @@ import Synchronization
         stopIfDrained()
     }
 
-    /// Ends the worker if it is draining and no connection and no tunnel is left.
+    /// Ends the worker at the end of the turn, if it is draining and no connection and no tunnel is left then. Within a turn, a connection may be on its way
+    /// from one owner to the next, and belong to none.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, arrivals.count == 0, doorsteps.count == 0, tunnels.count == 0 else {
-            return
-        }
-        finish()
+        guard isDraining, !hasConnections else { return }
+        loop.afterTurn { [unowned self] in if !hasConnections { finish() } }
+    }
+
+    private var hasConnections: Bool {
+        clients.count > 0 || arrivals.count > 0 || doorsteps.count > 0 || tunnels.count > 0
     }
 
     /// Ends the worker now: closes every connection, tunnel and fetch.

@@ -1,7 +1,7 @@
 import EventLoop
 import Storage
 
-/// Which stored indexes have been read for the digests that they promise, and when. The 4,096 that were read last at least.
+/// Which stored indexes have been read for the digests that they promise, and when: 4,096 at most. If there are more, all are forgotten, and read again.
 struct ReadIndexes {
     /// How long what an index promises is remembered.
     static let lifetime = Duration.seconds(86_400)

@@ -86,7 +86,13 @@ package final class DiskBackStore: BackStore {
     package func contains(_ id: StoredID, _ key: StorageKey, at place: StoredPlace) -> Bool {
         store.contains(ObjectID(id), hash: key.folded, Place(place))
     }
-    package func waiting(_ key: StorageKey) -> [StoredID] { store.waiting(key.folded).map { StoredID($0) } }
+    package func waiting(_ key: StorageKey) -> [ResponseToStore] {
+        store.waiting(key.folded).map { waiting in
+            ResponseToStore(
+                id: StoredID(waiting.id), key: key, keyBytes: waiting.key,
+                form: ResponseForm(attributes: StoredAttributes(waiting.attributes), head: waiting.head))
+        }
+    }
     package func countUse(of id: StoredID, _ key: StorageKey) { store.touch(ObjectID(id), hash: key.folded) }
 
     // MARK: bodies

@@ -47,8 +47,8 @@ package protocol BackStore: AnyObject, Sendable {
     func contains(_ id: StoredID, _ key: StorageKey) -> Bool
     /// Whether the response is stored at this place.
     func contains(_ id: StoredID, _ key: StorageKey, at place: StoredPlace) -> Bool
-    /// The responses under the key that were accepted and are not written yet. `find` does not return them.
-    func waiting(_ key: StorageKey) -> [StoredID]
+    /// The responses that may have the key, were accepted and are not written yet. `find` does not return them. The latest head of each.
+    func waiting(_ key: StorageKey) -> [ResponseToStore]
     /// Counts one use. Responses that are used are kept longer.
     func countUse(of id: StoredID, _ key: StorageKey)
 

@@ -120,7 +120,7 @@ extension Tiers {
     }
 
     /// Removes the responses from the back store that `record` replaces. Memory may have forgotten them, and they would come back when
-    /// `record` is evicted. Of a response that is waiting to be written only the key is known, so all of those are removed.
+    /// `record` is evicted.
     func removeOlder(than record: StoredRecord) {
         guard let backStore else { return }
         let newest = backStore.newestID
@@ -146,8 +146,8 @@ extension Tiers {
             let places: [StoredPlace] = if case .found(let places) = backStore.find(record.key) { places } else { [] }
             if waiting.isEmpty && places.isEmpty { return }
             let known = variants(of: record).compactMap(\.storedID) + (record.storedID.map { [$0] } ?? [])
-            for id in waiting where id <= newest && !known.contains(id) {
-                backStore.remove(id, record.key, record.keyBytes)
+            for response in waiting where response.id <= newest && !known.contains(response.id) {
+                remove(StoredCopy(waiting: response), ifReplacedBy: record, on: backStore)
             }
             var isMoved = false
             for place in places where !known.contains(where: { backStore.contains($0, record.key, at: place) }) {
@@ -181,13 +181,7 @@ extension Tiers {
     ) -> Look {
         do throws(BackStoreReadError) {
             let copy = try backStore.readHead(place, waits: waits)
-            guard copy.keyBytes == record.keyBytes, copy.id <= newest else { return .done }
-            // Only heads are compared. Nobody reads this body, so its form does not matter.
-            let body = Body(WholeCopy(copy, record.key, on: backStore), shelves: memory.shelves)
-            let older = format?.record(record.key, copy, body)
-            if older.map({ record.replaces($0) }) ?? true {
-                backStore.remove(copy.id, record.key, record.keyBytes)
-            }
+            if copy.id <= newest { remove(copy, ifReplacedBy: record, on: backStore) }
             return .done
         } catch {
             switch error {
@@ -200,6 +194,17 @@ extension Tiers {
         }
     }
 
+    /// Removes a response that was stored or accepted earlier, if `record` replaces it or if its head cannot be decoded.
+    private func remove(_ copy: StoredCopy, ifReplacedBy record: StoredRecord, on backStore: any BackStore) {
+        guard copy.keyBytes == record.keyBytes else { return }
+        // Only heads are compared. Nobody reads this body, so its form does not matter.
+        let body = Body(WholeCopy(copy, record.key, on: backStore), shelves: memory.shelves)
+        let older = format?.record(record.key, copy, body)
+        if older.map({ record.replaces($0) }) ?? true {
+            backStore.remove(copy.id, record.key, record.keyBytes)
+        }
+    }
+
     /// Whether the back store still finds a response at this place.
     private func has(_ place: StoredPlace, _ key: StorageKey, _ backStore: any BackStore) -> Bool {
         if case .found(let places) = backStore.find(key) { return places.contains(place) }
@@ -209,4 +214,14 @@ extension Tiers {
     /// Whether the body of a response on the back store should come into memory: the response is used often, and more often than
     /// the one that would be evicted for it (`Shard.admits`).
     package func isWorthMemory(_ record: StoredRecord) -> Bool { memory.shelves.admits(record) }
+}
+
+extension StoredCopy {
+    /// A response that waits to be written and so has no place yet.
+    fileprivate init(waiting response: ResponseToStore) {
+        let nowhere = StoredPlace(form: .whole, bodyBytes: 0, bytes: 0, location: StoredPlace.Location(0, 0))
+        self.init(
+            id: response.id, place: nowhere, keyBytes: response.keyBytes, attributes: response.form.attributes,
+            head: response.form.head, checksums: [])
+    }
 }

@@ -129,8 +129,8 @@ final class MemoryBackStore: BackStore {
     func contains(_ id: StoredID, _ key: StorageKey, at place: StoredPlace) -> Bool {
         contains(id, key) && place.location.first == id.rawValue
     }
-    func waiting(_ key: StorageKey) -> [StoredID] {
-        pending.withLock { $0.values.filter { $0.key == key }.map(\.id) }
+    func waiting(_ key: StorageKey) -> [ResponseToStore] {
+        pending.withLock { $0.values.filter { $0.key == key } }
     }
     func countUse(of id: StoredID, _ key: StorageKey) {}
 
@@ -201,7 +201,7 @@ final class MemoryBackStore: BackStore {
     }
 
     func removeAll(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int {
-        let waiting = waiting(key)
+        let waiting = waiting(key).map(\.id)
         let stored = medium.items(key).map(\.id)
         for id in waiting + stored { remove(id, key, keyBytes) }
         return Set(waiting + stored).count

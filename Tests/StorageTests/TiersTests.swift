@@ -208,6 +208,24 @@ struct TiersTests {
     }
 
     @Test(arguments: Engine.allCases)
+    func `a variant that memory evicts before it is written stays, unless the next one replaces it`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
+            room.calls.shut()
+            try room.store("a", "en|1")
+            try room.store("a", "fr|1")
+            room.tiers.clearMemory()
+            #expect(room.tiers.memory.find("a", under: storageKey("a")).isEmpty)
+            try room.store("a", "de|1")
+            try room.store("a", "fr|2")
+            room.calls.open()
+            room.leaveToBackStore()
+            #expect(Set(room.heads("a")) == ["en|1", "de|1", "fr|2"])
+        }
+    }
+
+    @Test(arguments: Engine.allCases)
     func `what the back store has is served while transfers under way take all memory`(_ engine: Engine) throws {
         try with(engine) { room in
             for language in ["en", "de", "fr"] { try room.store("small", "\(language)|1") }

@@ -7,13 +7,11 @@
     private var capacity: Int
     private(set) var count = 0
 
-    private let capacityMin: Int
+    /// How many slots the table has at least. A table that grows has more slots than before.
+    private static let capacityMin = 16
 
-    /// - Parameter capacityMin: how many slots the table has at least.
-    init(capacityMin: Int = 16) {
-        precondition(capacityMin > 4, "a table that grows has more slots than before")
-        self.capacityMin = capacityMin
-        capacity = capacityMin
+    init() {
+        capacity = Self.capacityMin
         unsafe slots = Self.allocate(capacity)
     }
 
@@ -80,7 +78,7 @@
         precondition(count > 0, "what is removed was added")
         count -= 1
         // Half of a quarter-full table is half full: far from the bound at which it grows again.
-        if capacity > capacityMin, count * 4 < capacity { resize(to: max(capacityMin, capacity / 2)) }
+        if capacity > Self.capacityMin, count * 4 < capacity { resize(to: max(Self.capacityMin, capacity / 2)) }
         return removed
     }
 

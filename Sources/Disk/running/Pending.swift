@@ -1,5 +1,15 @@
 import EventLoop
 
+/// An object that was accepted and that `find` does not return yet.
+protocol WaitingObject: AnyObject, Sendable {
+    var id: ObjectID { get }
+    var hash: UInt64 { get }
+    var key: [UInt8] { get }
+    var attributes: ObjectAttributes { get }
+    /// As it was when the object was accepted: a renewed head is in `DiskStoreRenewals`. Empty once the head is in the file of a large object.
+    var head: [UInt8] { get }
+}
+
 /// Objects that wait to be written, by the hash of the key and the number. An object that is removed while it waits never
 /// becomes visible.
 ///
@@ -7,59 +17,59 @@ import EventLoop
 ///
 ///     waiting ──publish──▶ in the index ──remove──▶ gone
 ///        └─────cancel──────────────────────────────▶
-@safe final class Pending: @unchecked Sendable {  // each shard is only reached under its lock
-    private let shards: [Locked<DiskIndexShard>]
+final class Pending: Sendable {
+    /// The objects under one hash. Nearly always there is only one, for which no list is made.
+    private struct Group {
+        var first: any WaitingObject
+        var others: [any WaitingObject] = []
 
-    init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard(capacityMin: Self.shardCapacityMin)) } }
+        var all: [any WaitingObject] { [first] + others }
+        func contains(_ id: ObjectID) -> Bool { first.id == id || others.contains { $0.id == id } }
+    }
+    private typealias Shard = [UInt64: Group]
+    private let shards: [Locked<Shard>]
+
+    init() { shards = (0..<Self.shardCount).map { _ in Locked(Shard(minimumCapacity: Self.shardCapacityMin)) } }
 
     private static let shardCount = 16
-    /// The writer takes thousands of objects at once, and thousands more come before its next turn: smaller tables would grow and shrink with
-    /// each turn.
     private static let shardCapacityMin = 256
 
-    func add(_ hash: UInt64, _ id: ObjectID) {
-        // Only hash and number matter here; the place is made up.
-        let place = Place(kind: .packed, segment: 0, offset: 0, headLength: 16, bodyLength: 0)
-        guard
-            let entry = DiskIndexEntry(
-                hash: hash, id: id, place: place, storageClass: .permanent, isRenewed: false)
-        else { preconditionFailure("this place fits into an index entry") }
-        shard(of: hash).withLock { $0.insert(entry) }
+    func add(_ object: some WaitingObject) {
+        shard(of: object.hash).withLock { shard in
+            if shard[object.hash]?.others.append(object) == nil { shard[object.hash] = Group(first: object) }
+        }
     }
 
     func contains(_ hash: UInt64, _ id: ObjectID) -> Bool {
-        shard(of: hash).withLock { $0.first(hash) { $0.id == id } != nil }
+        shard(of: hash).withLock { $0[hash]?.contains(id) ?? false }
     }
 
     /// Takes an object out. Returns false if it does not wait: it is in the index by now, or gone.
     @discardableResult
     func cancel(_ hash: UInt64, _ id: ObjectID) -> Bool {
-        shard(of: hash).withLock { $0.remove(hash) { $0.id == id } != nil }
+        shard(of: hash).withLock { Self.remove(hash, id, from: &$0) }
     }
 
-    /// The numbers of all objects that wait under a key.
-    func waiting(_ hash: UInt64) -> [ObjectID] {
-        shard(of: hash).withLock { shard in
-            var found: [ObjectID] = []
-            shard.forEach(hash) { found.append($0.id) }
-            return found
-        }
+    private static func remove(_ hash: UInt64, _ id: ObjectID, from shard: inout Shard) -> Bool {
+        guard let group = shard[hash], group.contains(id) else { return false }
+        let rest = group.others.isEmpty ? [] : group.all.filter { $0.id != id }
+        shard[hash] = rest.first.map { Group(first: $0, others: Array(rest.dropFirst())) }
+        return true
     }
+
+    /// All objects that wait under a key.
+    func waiting(_ hash: UInt64) -> [any WaitingObject] { shard(of: hash).withLock { $0[hash]?.all ?? [] } }
 
     /// Takes out all objects that wait under a key. Returns their numbers.
     func cancelAll(_ hash: UInt64) -> [ObjectID] {
-        shard(of: hash).withLock { shard in
-            var cancelled: [ObjectID] = []
-            while let entry = shard.remove(hash, where: { _ in true }) { cancelled.append(entry.id) }
-            return cancelled
-        }
+        shard(of: hash).withLock { $0.removeValue(forKey: hash)?.all.map(\.id) ?? [] }
     }
 
     /// Takes the object out and calls `publish`, which puts it into the index. Returns false, without the call, if the object
     /// was cancelled. The lock of the shard is held during the call, so a removal finds the object here or in the index.
     func publish(_ hash: UInt64, _ id: ObjectID, _ publish: () -> Void) -> Bool {
         shard(of: hash).withLock { shard in
-            guard shard.remove(hash, where: { $0.id == id }) != nil else { return false }
+            guard Self.remove(hash, id, from: &shard) else { return false }
             publish()
             return true
         }
@@ -67,10 +77,8 @@ import EventLoop
 
     /// Calls `body` with whether the object waits. Until `body` returns, the object neither becomes visible nor is cancelled.
     func holding<Result>(_ hash: UInt64, _ id: ObjectID, _ body: (_ isWaiting: Bool) -> Result) -> Result {
-        shard(of: hash).withLock { shard in body(shard.first(hash) { $0.id == id } != nil) }
+        shard(of: hash).withLock { body($0[hash]?.contains(id) ?? false) }
     }
 
-    var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }
-
-    private func shard(of hash: UInt64) -> Locked<DiskIndexShard> { shards[Int(hash >> 60) & (Self.shardCount - 1)] }
+    private func shard(of hash: UInt64) -> Locked<Shard> { shards[Int(hash >> 60) & (Self.shardCount - 1)] }
 }

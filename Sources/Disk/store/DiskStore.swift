@@ -155,7 +155,14 @@ package final class DiskStore: @unchecked Sendable {
     }
 
     /// Objects whose key may be this one and which wait to be written: `find` does not return them.
-    package func waiting(_ hash: UInt64) -> [ObjectID] { parts.pending.waiting(hash) }
+    package func waiting(_ hash: UInt64) -> [WaitingHead] {
+        parts.pending.waiting(hash).map { object in
+            let renewal = parts.renewals.latest(of: object.id)
+            return WaitingHead(
+                id: object.id, key: object.key, attributes: renewal?.attributes ?? object.attributes,
+                head: renewal?.head ?? object.head)
+        }
+    }
 
     /// Counts one use. Objects in use are kept longer.
     package func touch(_ id: ObjectID, hash: UInt64) { parts.index.touch(hash, id) }
@@ -184,7 +191,7 @@ package final class DiskStore: @unchecked Sendable {
             return .pinnedQuotaFull
         }
         // Before the job is queued: the writer refuses an object that does not wait.
-        parts.pending.add(object.hash, object.id)
+        parts.pending.add(object)
         if queue.put(.object(object, length: length), bytes: Int(length), isBounded: !isPromised) { return .taken }
         parts.pending.cancel(object.hash, object.id)
         parts.ledger.withLock { $0.withdraw(length, storageClass) }
@@ -359,7 +366,7 @@ package final class DiskStore: @unchecked Sendable {
             new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, grows: length == nil,
             fileBytes: fileBytes, promisedBytes: promised, isClaimed: claim == .granted, parts: parts, queue: queue)
         // Before the job is queued, as in `store`.
-        parts.pending.add(hash, id)
+        parts.pending.add(object)
         // Blocks are not bounded by the queue, so its beginning is not either: whoever writes holds back by `isBehind`.
         if !isStuck, queue.put(.makeLarge(object), bytes: headLength) { return .success(object) }
         parts.pending.cancel(hash, id)

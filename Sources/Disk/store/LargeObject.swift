@@ -15,7 +15,7 @@ import EventLoop
 ///
 /// After a crash, the blocks of a stored object whose entries reached the table are there; all others are fetched again. No block is
 /// ever served without comparing its checksum, so it does not matter which of them a power cut took.
-package final class LargeObject: @unchecked Sendable {
+package final class LargeObject: WaitingObject, @unchecked Sendable {
     package let id: ObjectID
     /// The number of its file.
     let number: UInt32
@@ -229,6 +229,7 @@ package final class LargeObject: @unchecked Sendable {
     }
 
     var attributes: ObjectAttributes { state.withLock { $0.attributes } }
+    var head: [UInt8] { state.withLock { $0.head } }
 
     /// The quota of pinned objects has no room for it: it is kept as long as there is room for it.
     func becomePermanent() { state.withLock { $0.attributes.storageClass = .permanent } }

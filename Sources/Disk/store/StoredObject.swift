@@ -1,7 +1,7 @@
 import EventLoop
 
 /// An object to be stored in one record. It is a class because queues and lists copy it: a copy counts one reference instead of five.
-package final class PackedObject: Sendable {
+package final class PackedObject: WaitingObject, Sendable {
     package let id: ObjectID
     package let hash: UInt64
     package let key: [UInt8]
@@ -21,6 +21,15 @@ package final class PackedObject: Sendable {
         self.head = head
         self.body = body
     }
+}
+
+/// The head of an object that waits to be written.
+package struct WaitingHead: Sendable {
+    package var id: ObjectID
+    package var key: [UInt8]
+    package var attributes: ObjectAttributes
+    /// The renewed head, if there is one.
+    package var head: [UInt8]
 }
 
 /// The head of an object, as read from the disk.

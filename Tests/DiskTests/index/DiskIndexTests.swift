@@ -139,21 +139,28 @@ struct DiskIndexTests {
         }
     }
 
+    private func waiting(_ hash: UInt64, _ id: ObjectID) -> PackedObject {
+        PackedObject(
+            id: id, hash: hash, key: [], attributes: .sample(), head: [], body: SegmentTestBody(length: 0, seed: 1))
+    }
+
     @Test func `a waiting object is published or cancelled, and never both`() {
         let pending = Pending()
         let id = ObjectID(rawValue: 1)
-        pending.add(7, id)
+        pending.add(waiting(7, id))
         #expect(pending.contains(7, id))
         #expect(pending.cancel(7, id))
         #expect(!pending.cancel(7, id))
         var isPublished = false
         #expect(!pending.publish(7, id) { isPublished = true })
         #expect(!isPublished)
-        pending.add(7, id)
-        pending.add(7, ObjectID(rawValue: 2))
+        pending.add(waiting(7, id))
+        pending.add(waiting(7, ObjectID(rawValue: 2)))
         #expect(pending.publish(7, id) { isPublished = true })
         #expect(isPublished)
-        #expect(pending.cancelAll(7) == [ObjectID(rawValue: 2)])
-        #expect(pending.count == 0)
+        #expect(pending.waiting(7).map(\.id) == [ObjectID(rawValue: 2)])
+        pending.add(waiting(7, ObjectID(rawValue: 3)))
+        #expect(pending.cancelAll(7) == [2, 3].map { ObjectID(rawValue: $0) })
+        #expect(pending.waiting(7).isEmpty)
     }
 }

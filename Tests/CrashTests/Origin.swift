@@ -137,6 +137,9 @@ final class Origin: Sendable {
         }
         let isChunked = resource.isChunked && status == 200
         if status != 304 { head += isChunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: \(part.count)\r\n" }
+        let fetched = World.Representation(number: resource.number, language: language)
+        if status != 304 { world.beginFetch(fetched) }
+        defer { if status != 304 { world.endFetch(fetched) } }
         try stream.send("HTTP/1.1 \(status) Whatever\r\n\(head)\r\n")
         guard request.method == "GET" else { return true }
         // Without a validator the rest could not be asked for; what is passed on as a part is not taken up again either.

@@ -72,8 +72,8 @@ final class Watch: Sendable {
         let safe = samples.last {
             $0.waitingBytes == 0 && (last.commits >= $0.commits + 2 || end - $0.at > sync * 2 + .seconds(1))
         }
-        // What a client has seen may be handed over a little later.
-        return safe.map { $0.at - .milliseconds(100) }
+        // What a client has seen may be handed over a little later: its worker may have to wait for a processor.
+        return safe.map { $0.at - .milliseconds(300) }
     }
 
     /// Waits until what happened before is in the book. Blocks.

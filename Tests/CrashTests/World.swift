@@ -22,6 +22,8 @@ final class World: Sendable {
         var stored: [Representation: Stored] = [:]
         /// Resources that are being removed, by how many at once: what is stored meanwhile may go with what was before.
         var removals: [Int: Int] = [:]
+        /// What the origin is sending, by how many at once. What was stored before may have gone for what comes.
+        var fetches: [Representation: Int] = [:]
         var faults: [String] = []
         var tally = Tally()
     }
@@ -95,6 +97,23 @@ final class World: Sendable {
         }
     }
 
+    /// The origin was asked for this. If it was stored, it had left memory before it was on the disk. What comes takes its place, and until a
+    /// client has that, nobody knows what is stored.
+    func beginFetch(_ representation: Representation) {
+        state.withLock { state in
+            state.fetches[representation, default: 0] += 1
+            if state.stored.removeValue(forKey: representation) != nil { state.tally.forgotten += 1 }
+        }
+    }
+
+    /// The origin has sent it, or its connection was lost.
+    func endFetch(_ representation: Representation) {
+        state.withLock { state in
+            let left = state.fetches[representation, default: 1] - 1
+            state.fetches[representation] = left == 0 ? nil : left
+        }
+    }
+
     // MARK: the clients'
 
     /// The oldest version that may be served to a request that is sent now.
@@ -127,7 +146,6 @@ final class World: Sendable {
             if answer.status == 206 { state.tally.parts += 1 }
             if answer.status == 304 { state.tally.notModified += 1 }
             let representation = question.representation
-            if answer.isMiss, state.stored.removeValue(forKey: representation) != nil { state.tally.forgotten += 1 }
             guard let version else { return }
             if answer.isHit {
                 state.tally.hits += 1
@@ -136,7 +154,8 @@ final class World: Sendable {
             guard answer.isStored else { return }
             let isLatest = version == state.versions[question.resource.number]
             guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole,
-                state.removals[question.resource.number] == nil
+                state.removals[question.resource.number] == nil,
+                !answer.isHit || state.fetches[representation] == nil
             else { return }
             if state.stored[representation]?.version != version {
                 state.stored[representation] = Stored(version: version, at: now)

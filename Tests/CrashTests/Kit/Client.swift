@@ -15,7 +15,6 @@ struct Answer: Sendable {
         guard let status = fields["cache-status"], !status.contains("memory-only") else { return false }
         return isHit || status.contains("; stored")
     }
-    var isMiss: Bool { fields["cache-status"]?.hasPrefix("larder; fwd=uri-miss") == true }
     var entityTag: String? { fields["etag"] }
     var closes: Bool { fields["connection"]?.lowercased() == "close" }
 }

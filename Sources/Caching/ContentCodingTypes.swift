@@ -21,7 +21,7 @@ private let compressibleTypes: Set<String> = [
 /// Whether the path names a file that is itself compressed. Servers with `AddEncoding x-gzip .gz` send such files with `Content-Encoding: gzip`
 /// to everybody, and clients that do not know codings store them as they arrive. If Larder decompressed them, such clients would get a
 /// file that they did not request, and no checksum would match.
-func namesCompressedFile(_ uri: some Collection<UInt8>) -> Bool {
+package func namesCompressedFile(_ uri: some Collection<UInt8>) -> Bool {
     let path = uri.prefix { $0 != 0x3F && $0 != 0x23 }
     guard let dot = Array(path.suffix(8)).lastIndex(of: 0x2E) else { return false }
     let suffix = path.suffix(8).dropFirst(dot + 1).map(asciiLowercased)

@@ -1,3 +1,4 @@
+import Compression
 import Limiting
 import Rules
 import TLS
@@ -8,8 +9,9 @@ struct DigestScenarios {
     private static let rule =
         "rules: [ { match: { path: \"/sha256/{hex:64}\" }, ttl: 60s, digest: { from: path, algorithm: sha256 } } ]"
 
-    private static func path(of body: String) -> String {
-        let digits = Digest.sha256(body.utf8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    private static func path(of body: String) -> String { path(of: Array(body.utf8)) }
+    private static func path(of body: [UInt8]) -> String {
+        let digits = Digest.sha256(body).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         return "/sha256/\(digits)"
     }
 
@@ -217,6 +219,74 @@ struct DigestScenarios {
             let seen = try s.client().get(path)
             #expect(!seen.isWhole)
             #expect(try s.stat(.store, "digest-mismatches") == 1)
+        }
+    }
+
+    private static let plain = Array(String(repeating: "0123456789", count: 3000).utf8) + Array("end".utf8)
+
+    /// What the path promises, and what comes.
+    private static let codedBodies: [(what: String, promised: [UInt8], sent: [UInt8], isRight: Bool)] = [
+        ("compressed on the way", plain, gzip(plain), true),
+        ("a compressed file that the server marks", gzip(plain), gzip(plain), true),
+        ("no gzip at all", plain, plain, true),
+        ("another file", plain, gzip(plain.reversed()), false),
+        ("without the end of the stream", plain, gzip(plain).dropLast(8), false),
+        ("a bit flipped", plain, gzip(plain).enumerated().map { $0 == 30 ? $1 ^ 1 : $1 }, false),
+    ]
+
+    @Test(arguments: codedBodies.indices) func `a gzip is right if its bytes or the decoded ones have the digest`(
+        _ row: Int
+    ) throws {
+        let (what, promised, sent, isRight) = Self.codedBodies[row]
+        try scenario(cache: Self.rule) { s in
+            let path = Self.path(of: promised)
+            let client = try s.client()
+            func replies() {
+                s.origin.expects("GET \(path)").replies(200, ["Content-Encoding: gzip", "Content-Type: a/b"], sent)
+            }
+            replies()
+            if isRight {
+                #expect(try client.get(path, "Accept-Encoding: gzip").body == sent, "\(what)")
+                let second = try client.get(path, "Accept-Encoding: gzip")
+                #expect(second.cacheStatus.hasPrefix("larder; hit") && second.body == sent, "\(what)")
+            } else {
+                replies()
+                #expect(try client.get(path, "Accept-Encoding: gzip").status == 502, "\(what)")
+                #expect(try s.stat(.store, "digest-mismatches") == 2)
+            }
+        }
+    }
+
+    @Test(arguments: ["", "/a.tar.zst"]) func `another coding hides the bytes, unless the address names a compressed file`(
+        _ name: String
+    ) throws {
+        let rule = Self.rule.replacingOccurrences(of: "{hex:64}", with: "{hex:64}\(name)")
+        try scenario(cache: rule) { s in
+            let client = try s.client()
+            let path = Self.path(of: "file") + name
+            for _ in 0..<(name.isEmpty ? 2 : 1) {
+                s.origin.expects("GET \(path)").replies(200, "Content-Encoding: zstd", body: "file")
+            }
+            let first = try client.get(path)
+            #expect(first.text == "file" && first.cacheStatus.contains("; stored") == !name.isEmpty, "\(first)")
+            #expect(try client.get(path).cacheStatus.hasPrefix("larder; hit") == !name.isEmpty)
+        }
+    }
+
+    @Test func `what a content coding hides is passed on, and who asks meanwhile asks alone`() throws {
+        try scenario(cache: Self.rule) { s in
+            let path = Self.path(of: "plain")
+            let (begun, end) = (Gate("begun"), Gate("end"))
+            s.origin.expects("GET \(path)").sends(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nco"
+            ).opens(begun).waits(for: end).sends("de")
+            let first = try s.client()
+            try first.ask("GET", path)
+            try begun.wait()
+            s.origin.expects("GET \(path)").replies(200, "Content-Encoding: br", body: "code")
+            #expect(try s.client().get(path).cacheStatus.contains("detail=unproven"))
+            end.open()
+            #expect(try first.response().text == "code")
         }
     }
 

@@ -138,9 +138,11 @@ final class IndexDigests: Sendable {
     private func isBroken(_ record: StoredResponse, promised: Set<ExpectedDigest>, now: Duration) -> Bool {
         let known = verdict(on: record, promised: promised, now: now)
         guard known == .unknown, let algorithm = promised.first?.algorithm else { return known == .broken }
-        let proof = BodyProof(ExpectedDigest(algorithm, []), isCoded: false)
-        guard unsafe record.body.readAll({ unsafe proof.take($0) { _, _ in } }) else { return false }
-        let digest = ExpectedDigest(algorithm, proof.conclude())
+        guard let proof = BodyProof(ExpectedDigest(algorithm, []), of: record.fields, at: record.keyBytes),
+            unsafe record.body.readAll({ unsafe proof.take($0) { _, _ in } })
+        else { return false }
+        let found = proof.conclude()
+        let digest = found.first { promised.contains($0) } ?? found[0]
         note(digest, of: record, now: now)
         return PromiseVerdict(found: digest, promised: promised) == .broken
     }

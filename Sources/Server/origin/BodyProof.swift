@@ -1,38 +1,51 @@
 import Caching
+import Compression
 import Forwarding
+import Message
 import TLS
 
 /// Compares the digest of a body with the one that it must have, while the body arrives.
 ///
 /// The last bytes are withheld until the digest is known to be right, so that no client gets a whole body that is wrong.
+///
+/// A body that comes as gzip is right if its bytes have the digest, or if the decoded bytes have it: the first where a server marks compressed
+/// files like this, the second where it compresses what it sends.
 final class BodyProof {
     let expected: ExpectedDigest
-    /// The body has a content coding, and the digest may be that of the decoded bytes. Some servers mark compressed files like this as well.
-    let isCoded: Bool
     /// The digest of the body is the expected one. False until it has been concluded.
     private(set) var isRight = false
     /// Nil once the digest has been concluded.
     private var digest: RunningDigest?
+    /// Nil if the body has no coding, or once the digest has been concluded.
+    private var decodedDigest: DecodedDigest?
     private var held: [UInt8] = []
 
     /// So many bytes are withheld at most.
     static let heldBytesMax = 4096
 
-    init(_ expected: ExpectedDigest, isCoded: Bool) {
+    init(_ expected: ExpectedDigest, isGzip: Bool = false) {
         self.expected = expected
-        self.isCoded = isCoded
-        digest =
-            switch expected.algorithm {
-            case .sha256: RunningDigest(.sha256)
-            case .sha512: RunningDigest(.sha512)
-            case .blake2b256: RunningDigest(.blake2b256)
-            }
+        digest = RunningDigest(expected.algorithm)
+        decodedDigest = isGzip ? DecodedDigest(expected.algorithm) : nil
         held.reserveCapacity(2 * BodyProof.heldBytesMax)
+    }
+
+    /// Nil if the digest may be that of bytes which Larder cannot see: the body has another coding than gzip, and the address does not name a file
+    /// that is compressed itself.
+    convenience init?(_ expected: ExpectedDigest, of fields: Fields, at uri: some Collection<UInt8>) {
+        switch StoredCoding(of: fields) {
+        case .identity: self.init(expected)
+        case .single(.gzip): self.init(expected, isGzip: true)
+        case .single, .opaque:
+            guard namesCompressedFile(uri) else { return nil }
+            self.init(expected)
+        }
     }
 
     /// Adds bytes of the body. Passes on what is followed by enough bytes, in order: nothing, one piece, or two, of which the first is not the last.
     func take(_ bytes: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer, _ isLast: Bool) -> Void) {
         unsafe digest?.update(bytes)
+        unsafe decodedDigest?.update(bytes)
         let surplus = held.count + bytes.count - BodyProof.heldBytesMax
         guard surplus > 0 else {
             unsafe held.append(contentsOf: bytes)
@@ -46,11 +59,12 @@ final class BodyProof {
         if passed > 0 { unsafe pass(UnsafeRawBufferPointer(rebasing: bytes[..<passed]), true) }
     }
 
-    /// The digest of the whole body, in lower-case hexadecimal digits.
-    func conclude() -> [UInt8] {
+    /// The digests of the whole body: of its bytes, and of the decoded bytes if it is gzip.
+    func conclude() -> [ExpectedDigest] {
         guard let digest = digest.take() else { preconditionFailure("a body ends once") }
-        let found = digest.finish().flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
-        isRight = found == expected.digits
+        let digests = [digest.finish(), decodedDigest.take()?.finish()].compactMap { $0 }
+        let found = digests.map { ExpectedDigest(expected.algorithm, hexadecimal($0)) }
+        isRight = found.contains(expected)
         return found
     }
 
@@ -59,5 +73,56 @@ final class BodyProof {
         let rest = held
         held = []
         if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe pass($0) } }
+    }
+}
+
+/// The digest of what a gzip stream decodes to. What the stream has beyond its bounds is not decoded (`InflateBounds`).
+private struct DecodedDigest: ~Copyable {
+    private var inflator: Inflator?
+    private var digest: RunningDigest
+    private var output: [UInt8] = []
+
+    private static let roomBytes = 64 << 10
+
+    init(_ algorithm: DigestRule.Algorithm) {
+        inflator = Inflator()
+        digest = RunningDigest(algorithm)
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        var rest = unsafe bytes
+        var needsRoom = true
+        while needsRoom, inflator != nil {
+            output.removeAll(keepingCapacity: true)
+            do throws(InflateError) {
+                let step = unsafe try appendStep(to: &output, room: Self.roomBytes) { room throws(InflateError) in
+                    unsafe try inflator!.step(rest, into: room)
+                }
+                unsafe output.withUnsafeBytes { unsafe digest.update($0) }
+                unsafe rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
+                needsRoom = step.needsRoom
+            } catch {
+                inflator = nil
+            }
+        }
+    }
+
+    /// Nil if the bytes were not gzip, or not all of it.
+    consuming func finish() -> [UInt8]? {
+        guard let inflator = inflator.take() else { return nil }
+        do throws(InflateError) { try inflator.finish() } catch { return nil }
+        return digest.finish()
+    }
+}
+
+extension RunningDigest {
+    fileprivate init(_ algorithm: DigestRule.Algorithm) {
+        let same: RunningDigest.Algorithm =
+            switch algorithm {
+            case .sha256: .sha256
+            case .sha512: .sha512
+            case .blake2b256: .blake2b256
+            }
+        self.init(same)
     }
 }

@@ -222,7 +222,6 @@ extension Fetch {
             notify { $0.fetchFailed(proof == nil ? .credentialHidden : .digestMismatch, denial: nil) }
         case .whole:
             finishSink(ForwardedHead.trailers(trailers))
-            forgetUnproven()
         case .failed(let refusal):
             worker.debug(.requests, request.id, "\(subject): failed: \(refusal.name)")
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")

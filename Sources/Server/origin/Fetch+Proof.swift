@@ -12,7 +12,7 @@ extension Fetch {
     ) -> Bool {
         if let digest = request.sharedDigest {
             guard response.status == 200, !response.fields.contains(.contentEncoding) else { return false }
-            proof = BodyProof(digest, isCoded: false)
+            proof = BodyProof(digest)
             return true
         }
         guard handling.provesBodies else { return true }
@@ -23,8 +23,8 @@ extension Fetch {
         guard let one = expected.first else { return particulars?.digest?.source != .redirect }
         // No body has two, and which of them is meant depends on what the origin takes the path for.
         guard expected.count == 1 else { return false }
-        proof = BodyProof(one, isCoded: response.fields.contains(.contentEncoding))
-        return true
+        proof = BodyProof(one, of: response.fields, at: request.uri)
+        return proof != nil
     }
 
     /// Prepares the proof of a body that is passed on, where it is the whole of what the digest is about: it may be asked for as a range, or not be
@@ -34,7 +34,7 @@ extension Fetch {
         guard proof == nil, request.method == .get, handling.provesBodies, response.isWhole else { return }
         let expected = expectedDigests(snapshot.particulars(of: handling), handling, response.fields)
         guard expected.count == 1, let one = expected.first else { return }
-        proof = BodyProof(one, isCoded: response.fields.contains(.contentEncoding))
+        proof = BodyProof(one, of: response.fields, at: request.uri)
     }
 
     /// Fetches the whole for the store, of which a client has asked for a part: a digest proves the whole alone. At most once a minute for each key.
@@ -80,9 +80,10 @@ extension Fetch {
     func isProven() -> Bool {
         guard let proof else { return flushMask() }
         let found = proof.conclude()
-        guard found == proof.expected.digits || proof.isCoded else {
+        guard proof.isRight else {
             let (wanted, found) = (
-                String(decoding: proof.expected.digits, as: UTF8.self), String(decoding: found, as: UTF8.self)
+                String(decoding: proof.expected.digits, as: UTF8.self),
+                found.map { String(decoding: $0.digits, as: UTF8.self) }.joined(separator: ", or decoded ")
             )
             let uri = Diagnostics.masked(request.uri)
             Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
@@ -103,13 +104,6 @@ extension Fetch {
         guard request.handling.provesBodies else { return false }
         let (key, now) = (request.key, worker.uptime)
         return worker.shared.mismatches.withLock { $0.value(key, now: now) != nil }
-    }
-
-    /// A body with a content coding whose bytes are not proven may be right without it: the client gets it, and nobody else does.
-    func forgetUnproven() {
-        guard let proof, !proof.isRight else { return }
-        _ = request.zone.invalidate(request.key, request.keyBytes)
-        worker.shared.fleet?.remove(request.keyBytes, of: request.zone, now: worker.loop.now)
     }
 }
 

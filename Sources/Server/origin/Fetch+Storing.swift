@@ -294,7 +294,7 @@ extension Fetch {
         let indexes = worker.shared.indexDigests
         guard let promise = IndexPromise(of: record, for: request, by: snapshot) else { return }
         if let proof {
-            if proof.isRight { indexes.note(proof.expected, of: record, now: worker.uptime) }
+            indexes.note(proof.expected, of: record, now: worker.uptime)
         } else {
             indexes.noteUnproven(
                 record, in: request.zone, of: request.uri, promise.scope, for: request.audience, promise.algorithm,

@@ -257,7 +257,8 @@ struct DigestScenarios {
         }
     }
 
-    @Test(arguments: ["", "/a.tar.zst"]) func `another coding hides the bytes, unless the address names a compressed file`(
+    @Test(arguments: ["", "/a.tar.zst"])
+    func `another coding hides the bytes, unless the address names a compressed file`(
         _ name: String
     ) throws {
         let rule = Self.rule.replacingOccurrences(of: "{hex:64}", with: "{hex:64}\(name)")

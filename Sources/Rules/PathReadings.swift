@@ -183,6 +183,7 @@ private func resolutions(of text: [UInt8]) -> [[UInt8]] {
         // To file systems, "a/." is "a", where a URI has "a/".
         if merged.count > 1, merged.last == slash, text.last != slash { results.append(merged.dropLast()) }
         guard hasEmptySegments else { continue }
+        results.append(withSingleSlashes(text))
         let unmerged = resolved(text, mergesSlashes: false, dots: dots)
         results.append(unmerged)
         results.append(withSingleSlashes(unmerged))

@@ -22,6 +22,8 @@ struct PathTrickTests {
         "/public/../admin/x;%2f..%2f..%2fpublic%2fx", "/public/../admin/x;%5c..%5c..%5cpublic%5cx",
         "/public/../admin/x/..;/..;/public/x", "/public/../admin/x%5c..%5cpublic%5cx", "/public/../admin//../public/x",
         "/admin/x;/../../public/x", "/admin;%2f../x", "/admin//../x",
+        // An origin may merge "/" and leave dots as they are.
+        "//%61dmin%2F..", "//admin/..",
     ]
     static let admin = RuleConditionsTests.paths("/admin/*", "/admin")
 

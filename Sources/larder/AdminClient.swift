@@ -29,6 +29,7 @@ struct AdminClient {
         case failed(path: String, code: CInt)
         case silent(path: String, Patience)
         case notAnAnswer(path: String)
+        case brokenOff(path: String)
 
         var text: String {
             switch self {
@@ -41,6 +42,8 @@ struct AdminClient {
             case .silent(let path, let patience):
                 "\(path): no answer for \(patience.rawValue) seconds; what was asked may still be under way"
             case .notAnAnswer(let path): "\(path): the program that answers there is not Larder"
+            case .brokenOff(let path):
+                "\(path): the connection ended before the whole answer had come; Larder was perhaps stopping"
             }
         }
     }
@@ -131,6 +134,7 @@ struct AdminClient {
     private static func failure(_ error: ClientError, at place: String, _ patience: Patience) -> Failure {
         switch error {
         case .timedOut: .silent(path: place, patience)
+        case .brokeOff: .brokenOff(path: place)
         default: .notAnAnswer(path: place)
         }
     }

@@ -250,28 +250,32 @@ struct AdminServerTests {
         #expect(answer.hasSuffix("\r\n\r\n"))
     }
 
-    static let answers: [(text: String, body: String?)] = [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok"), ("HTTP/1.1 200 OK\r\n\r\nok", "ok"),
-        ("HTTP/1.1 204 No Content\r\n\r\n", ""), ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", nil),
-        ("HTTP/1.1 200 OK\r\nContent-Le", nil), ("SSH-2.0-x\r\n", nil), ("", nil),
+    private enum Expected: Sendable { case body(String), brokenOff, notAnAnswer }
+    private static let answers: [(text: String, expected: Expected)] = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .body("ok")), ("HTTP/1.1 200 OK\r\n\r\nok", .body("ok")),
+        ("HTTP/1.1 204 No Content\r\n\r\n", .body("")), ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", .brokenOff),
+        ("HTTP/1.1 200 OK\r\nContent-Le", .brokenOff), ("SSH-2.0-x\r\n", .notAnAnswer), ("", .brokenOff),
     ]
-    @Test(arguments: answers) func `the client takes whole answers only`(_ row: (text: String, body: String?)) throws {
-        let server = try OneAnswer(row.text)
+    @Test(arguments: answers.indices) func `the client takes whole answers only`(_ row: Int) throws {
+        let (text, expected) = Self.answers[row]
+        let server = try OneAnswer(text)
         defer { server.end() }
         let client = AdminClient(paths: [server.path])
-        guard let body = row.body else {
-            #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) { try client.ask("GET", "/x") }
-            #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) { try client.lines("/x") { _ in } }
-            return
+        let failure: AdminClient.Failure
+        switch expected {
+        case .body(let body): return #expect(try client.ask("GET", "/x").body == Array(body.utf8))
+        case .brokenOff: failure = .brokenOff(path: server.path)
+        case .notAnAnswer: failure = .notAnAnswer(path: server.path)
         }
-        #expect(try client.ask("GET", "/x").body == Array(body.utf8))
+        #expect(throws: failure) { try client.ask("GET", "/x") }
+        #expect(throws: failure) { try client.lines("/x") { _ in } }
     }
 
     @Test func `a list that breaks off is not taken for a whole one`() throws {
         let server = try OneAnswer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
         defer { server.end() }
         var lines: [[UInt8]] = []
-        #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) {
+        #expect(throws: AdminClient.Failure.brokenOff(path: server.path)) {
             try AdminClient(paths: [server.path]).lines("/x") { lines.append(Array($0)) }
         }
         #expect(lines == [Array("a".utf8)])

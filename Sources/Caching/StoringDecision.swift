@@ -98,13 +98,18 @@ private func objectionOfDirectives(
     return nil
 }
 
+/// Why nothing of an answer to the request may be stored, whatever the answer is (RFC 9111 §5.2.1.5, `no-write`).
+package func objectionToAnswers(to request: CacheRequest, handling: CacheHandling) -> NotStoredReason? {
+    if handling.use.contains(.noWrite) { return .policy }
+    return request.directives.noStore ? .requestNoStore : nil
+}
+
 /// Why the bytes of a 206 must not join those that are stored (RFC 9111 §3.3): what the request or the answer says holds for any part. An answer to
 /// `If-Range` that says nothing about caching leaves it at what the whole said (RFC 9110 §15.3.7).
 package func objectionToBytes(
     of request: CacheRequest, fields: Fields, handling: CacheHandling
 ) -> NotStoredReason? {
-    if handling.use.contains(.noWrite) { return .policy }
-    if request.directives.noStore { return .requestNoStore }
+    if let objection = objectionToAnswers(to: request, handling: handling) { return objection }
     guard fields.contains(.cacheControl) else { return nil }
     return objectionOfDirectives(HeededDirectives(fields, handling).directives, handling, request)
 }

@@ -13,8 +13,8 @@ package enum Service: Equatable, Sendable {
     case collapsed
     /// Parts of it were stored, and the origin was asked for the rest. `status`: its answer, 0 if there is none yet.
     case part(status: UInt16)
-    /// The origin was asked and answered 304.
-    case revalidated(CacheStatus.ForwardReason)
+    /// The origin was asked and answered 304. `notStored`: why that has not updated the stored response; nil if it has.
+    case revalidated(CacheStatus.ForwardReason, notStored: NotStoredReason?)
     /// The origin was asked, and its response is being stored.
     case miss(CacheStatus.ForwardReason, status: UInt16)
     /// Another node of the fleet was asked, and its response is being stored. `isHit`: that node had it; otherwise it asked the origin.
@@ -34,10 +34,11 @@ package enum Service: Equatable, Sendable {
         case .collapsed:
             result = CacheStatus(.forwarded(.uriMiss))
             result.isCollapsed = true
-        case .revalidated(let reason):
+        case .revalidated(let reason, let objection):
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = 304
-            result.isStored = true
+            result.isStored = objection == nil
+            result.detail = objection.map { String(describing: $0.token) }
         case .miss(let reason, let status):
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = status

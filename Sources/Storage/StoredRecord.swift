@@ -105,7 +105,7 @@ extension StoredRecord {
     @inline(__always)
     package final var isMemoryOnly: Bool { tenureCode.load(ordering: .relaxed) == Tenure.memoryOnly.rawValue }
 
-    final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
+    package final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
     final var isUnstorable: Bool { unstorable.load(ordering: .relaxed) }
     final func markUnstorable() { unstorable.store(true, ordering: .relaxed) }
     final func revoke() { revoked.store(true, ordering: .sequentiallyConsistent) }

@@ -164,13 +164,17 @@ struct ServiceTests {
         (.collapsed, "larder; fwd=uri-miss; ttl=3; collapsed"),
         (.part(status: 0), "larder; fwd=partial; ttl=3; stored"),
         (.part(status: 206), "larder; fwd=partial; fwd-status=206; ttl=3; stored"),
-        (.revalidated(.stale), "larder; fwd=stale; fwd-status=304; ttl=3; stored"),
+        (.revalidated(.stale, notStored: nil), "larder; fwd=stale; fwd-status=304; ttl=3; stored"),
+        (
+            .revalidated(.request, notStored: .requestNoStore),
+            "larder; fwd=request; fwd-status=304; ttl=3; detail=request-no-store"
+        ),
         (.miss(.varyMiss, status: 200), "larder; fwd=vary-miss; fwd-status=200; ttl=3; stored"),
         (.staleOnError(.stale, status: 0), "larder; fwd=stale; ttl=3; detail=stale-on-error"),
         (.staleOnError(.stale, status: 503), "larder; fwd=stale; fwd-status=503; ttl=3; detail=stale-on-error"),
     ]
     static let authorities: [(service: Service, isFresh: Bool, authority: Service.Authority)] = [
-        (.hit, true, .store), (.shared, true, .store), (.revalidated(.stale), false, .store),
+        (.hit, true, .store), (.shared, true, .store), (.revalidated(.stale, notStored: nil), false, .store),
         (.peer(.uriMiss, status: 200, isHit: true), true, .store),
         (.peer(.uriMiss, status: 200, isHit: false), false, .origin), (.miss(.uriMiss, status: 200), false, .origin),
         (.collapsed, true, .origin), (.collapsed, false, .nobody), (.part(status: 206), true, .origin),

@@ -72,9 +72,29 @@ struct UpdateScenarios {
                 304, "Cache-Control: max-age=60", "ETag: \"a\"", "X-Answer: of bob")
             let client = try s.client()
             try client.get("/a")
-            #expect(try client.get("/a", "Cache-Control: no-store")["X-Answer"] == "of alice")
+            let seen = try client.get("/a", "Cache-Control: no-store")
+            #expect(seen["X-Answer"] == "of alice")
+            #expect(
+                !seen.cacheStatus.contains("stored") && seen.cacheStatus.contains("detail=request-no-store"), "\(seen)")
             let other = try client.get("/a")
             #expect(other["X-Answer"] == "of bob" && other.text == "body", "\(other)")
+        }
+    }
+
+    @Test func `a 304 that withdraws the permission to store says why the response is not stored`() throws {
+        try scenario { s in
+            s.origin.expects("GET /a", "Authorization").replies(
+                200, ["Cache-Control: public, max-age=0", "ETag: \"a\""], Array("body".utf8))
+            s.origin.expects("GET /a", "Authorization", "If-None-Match: \"a\"").replies(
+                304, "Cache-Control: max-age=60", "ETag: \"a\"")
+            let client = try s.client()
+            #expect(try client.get("/a", Self.authorization).cacheStatus.contains("; stored"))
+            let seen = try client.get("/a", Self.authorization)
+            #expect(seen.text == "body" && seen.cacheStatus.hasPrefix("larder; fwd=stale; fwd-status=304"), "\(seen)")
+            #expect(
+                !seen.cacheStatus.contains("stored") && seen.cacheStatus.contains("detail=authorization"), "\(seen)")
+            s.origin.expects("GET /a", "!If-None-Match").replies(200, body: "another")
+            #expect(try client.get("/a", Self.authorization).text == "another")
         }
     }
 

@@ -19,7 +19,8 @@ extension Exchange {
         else { return serve(record, as: service) }
         // The store cannot keep the missing bytes beside those it has, or must not.
         guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax),
-            delivery.missing.isEmpty || request.mayStore(request.handling(of: record, by: snapshot))
+            delivery.missing.isEmpty
+                || objectionToAnswers(to: request.cache, handling: request.handling(of: record, by: snapshot)) == nil
         else { return feed(.partNotKept) }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available:

@@ -404,9 +404,6 @@ final class OwnedRequest: ReceivedRequest {
         record.isCandidate && isEligible(terms(of: record), for: cache)
     }
 
-    /// Whether anything of an answer may be stored (RFC 9111 §5.2.1.5, `no-write`), to a request that is handled like this.
-    func mayStore(_ handling: CacheHandling) -> Bool { !cache.directives.noStore && !handling.use.contains(.noWrite) }
-
     private func noteRelease(by rules: CacheRules) {
         (releaseRule, isReleaseUnclear) = (nil, false)
         guard handling.hasParticulars, peer == nil else { return }

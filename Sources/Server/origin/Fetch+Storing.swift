@@ -456,55 +456,62 @@ extension Fetch {
         guard let stored else { preconditionFailure("a 304 confirms a stored response that was asked about") }
         let now = worker.wallTime
         let renewed = renewed(stored, by: arrived.response, now)
-        let answer = keep(renewed, insteadOf: stored)
+        let (answer, objection) = keep(renewed, insteadOf: stored)
         precondition(hole == nil && hasNoSink, "the body of a 304 has no sink")
         sink = .discard
         let ownFields = fieldsOfOne(arrived.response, beside: answer)
-        notify { $0.fetchStored(answer, as: .revalidated(reason), ownFields: ownFields) }
+        notify { $0.fetchStored(answer, as: .revalidated(reason, notStored: objection), ownFields: ownFields) }
         client = nil
     }
 
     /// Puts the renewed response in the place of the stored one, if the fields that came let it be stored still. Returns what answers the
-    /// request.
-    private func keep(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
+    /// request, and why the renewed response is not stored.
+    private func keep(
+        _ renewed: StoredResponse, insteadOf stored: StoredResponse
+    ) -> (StoredResponse, NotStoredReason?) {
         // What is stored stays as it is; the fields that came are for this request alone.
-        guard request.mayStore(request.handling(of: stored, by: snapshot)) else {
+        let handling = request.handling(of: stored, by: snapshot)
+        if let objection = objectionToAnswers(to: request.cache, handling: handling) {
             request.tier.keepOut(renewed)
             transfer?.resolve(.notShared)
-            return renewed
+            return (renewed, objection)
         }
         if let objection = objection(to: renewed, insteadOf: stored) {
             request.tier.remove(stored)
             request.tier.keepOut(renewed)
             transfer?.resolve(.notShared, refutedSharing)
             // A head that is too large is not passed on either.
-            return objection == .headTooLarge ? stored : renewed
+            return (objection == .headTooLarge ? stored : renewed, objection)
         }
         worker.counters.add(.freshened)
         if renewed.cached.vary == stored.cached.vary {
             // What is not in the store any more was removed there, perhaps because it is outdated.
-            if request.tier.replace(stored, with: renewed) { share(renewed) } else { request.tier.keepOut(renewed) }
+            let isKept = request.tier.replace(stored, with: renewed)
+            if isKept { share(renewed) } else { request.tier.keepOut(renewed) }
             let answer = suiting(renewed)
             resolve(by: answer)
-            return answer
+            // What nobody has removed was evicted meanwhile.
+            return (answer, isKept ? nil : stored.isRevoked ? .outdated : .memoryFull)
         }
         return reselect(renewed, insteadOf: stored)
     }
 
     /// The origin selects by other fields now. The response is known to be for requests that have the values of this one; for which others,
     /// nobody knows any more.
-    private func reselect(_ renewed: StoredResponse, insteadOf stored: StoredResponse) -> StoredResponse {
+    private func reselect(
+        _ renewed: StoredResponse, insteadOf stored: StoredResponse
+    ) -> (StoredResponse, NotStoredReason?) {
         let answer = renewed.renewed(cached: renewed.cached, fields: renewed.fields, for: request)
         request.tier.remove(stored)
         // Bytes that are on the disk alone are gone with what is removed there, and the fetch of a growing body stores the old head.
         if answer.body.isComplete, answer.body.isResident, !answer.body.isLarge, !isOutdated, insert(answer) {
             persist(answer)
             resolve(by: answer)
-        } else {
-            request.tier.keepOut(answer)
-            transfer?.resolve(.notShared)
+            return (answer, nil)
         }
-        return answer
+        request.tier.keepOut(answer)
+        transfer?.resolve(.notShared)
+        return (answer, .outdated)
     }
 
     /// Why the fields that came now do not let it be stored still.

@@ -42,7 +42,7 @@ final class Load: Sendable {
     func ask(
         _ question: Question, over stream: Stream, told: (Int) -> Bool = { _ in true }
     ) throws(BrokenOff) -> Answer {
-        let versionMin = world.versionMin(question)
+        let beginning = world.begin(question)
         do throws(BrokenOff) {
             do throws(SocketError) {
                 try stream.send(question.head(origin: origin.port))
@@ -50,11 +50,11 @@ final class Load: Sendable {
                 throw BrokenOff(part: nil, reason: error)
             }
             let answer = try readAnswer(stream, to: question.method, told: told)
-            judge(answer, to: question, versionMin)
+            judge(answer, to: question, beginning)
             return answer
         } catch {
             // The head is that of an answer, and its bytes are right, even if not all came.
-            if let part = error.part { judge(part, to: question, versionMin) }
+            if let part = error.part { judge(part, to: question, beginning) }
             world.count { $0.broken += 1 }
             // What the origin has no longer can not be completed.
             let isGone = error.part.flatMap { question.version(of: $0) } != world.version(question.resource.number)
@@ -75,13 +75,14 @@ final class Load: Sendable {
         (try? larder.admin("GET", "/transfers")).map { String(decoding: $0.body, as: UTF8.self) } ?? "is not known"
     }
 
-    private func judge(_ answer: Answer, to question: Question, _ versionMin: Int) {
+    private func judge(_ answer: Answer, to question: Question, _ beginning: World.Beginning) {
         if isEnding.load(ordering: .sequentiallyConsistent), answer.status >= 502 { return }
+        let versionMin = beginning.versionMin
         let versions = versionMin...max(versionMin, world.version(question.resource.number))
         if let fault = question.fault(in: answer, versions: versions) {
             world.fault("\(question.summary): \(fault); fields \(answer.fields)")
         } else {
-            world.took(answer, to: question)
+            world.took(answer, to: question, since: beginning)
         }
     }
 }

@@ -67,23 +67,28 @@ struct OracleTests {
         let start = ContinuousClock.now
         world.told(5, version: 3, isDurable: true)
         world.told(5, version: 4, isDurable: false)
-        #expect(world.versionMin(Question(resource)) == 4)
+        #expect(world.begin(Question(resource)).versionMin == 4)
         _ = world.killed(committed: start)
-        #expect(world.versionMin(Question(resource)) == 3)
+        #expect(world.begin(Question(resource)).versionMin == 3)
         world.told(5, version: 5, isDurable: false)
         _ = world.killed(committed: ContinuousClock.now)
-        #expect(world.versionMin(Question(resource)) == 5)
+        #expect(world.begin(Question(resource)).versionMin == 5)
+    }
+
+    /// An answer to a request that is sent now.
+    private func took(_ world: World, _ answer: Answer) {
+        world.took(answer, to: Question(resource), since: world.begin(Question(resource)))
     }
 
     @Test func `what was served from the store is not followed by something older, and has to be there after a kill`() {
         let world = World()
         _ = world.change(5)
-        world.took(answer(2, of: resource), to: Question(resource))
-        #expect(world.versionMin(Question(resource)) == 2)
+        took(world, answer(2, of: resource))
+        #expect(world.begin(Question(resource)).versionMin == 2)
         let stored = world.killed(committed: ContinuousClock.now)
         #expect(stored.map(\.value.version) == [2])
-        #expect(world.versionMin(Question(resource)) == 1)
-        world.took(answer(2, of: resource), to: Question(resource))
+        #expect(world.begin(Question(resource)).versionMin == 1)
+        took(world, answer(2, of: resource))
         world.told(5, version: world.change(5), isDurable: false)
         #expect(world.killed(committed: ContinuousClock.now).isEmpty)
     }
@@ -91,29 +96,35 @@ struct OracleTests {
     @Test func `what is stored while it is being removed need not be there, nor what was fetched anew since`() {
         let world = World()
         world.beginRemoval([5])
-        world.took(answer(1, of: resource), to: Question(resource))
+        took(world, answer(1, of: resource))
         world.endRemoval([5])
         #expect(world.killed(committed: ContinuousClock.now).isEmpty)
-        world.took(answer(1, of: resource), to: Question(resource))
+        took(world, answer(1, of: resource))
         world.beginRemoval([5])
         world.endRemoval([5])
+        #expect(world.killed(committed: ContinuousClock.now).isEmpty)
+        // The answer had begun before the removal, and ended after it.
+        let beginning = world.begin(Question(resource))
+        world.beginRemoval([5])
+        world.endRemoval([5])
+        world.took(answer(1, of: resource), to: Question(resource), since: beginning)
         #expect(world.killed(committed: ContinuousClock.now).isEmpty)
     }
 
     @Test func `what the origin was asked for again has to be there once a client has it`() {
         let world = World()
         let representation = Question(resource).representation
-        world.took(answer(1, of: resource), to: Question(resource))
+        took(world, answer(1, of: resource))
         // The process is killed before the client has an answer.
         world.beginFetch(representation)
         world.endFetch(representation)
         #expect(world.killed(committed: ContinuousClock.now).isEmpty && world.tally.forgotten == 1)
         world.beginFetch(representation)
-        world.took(answer(1, of: resource), to: Question(resource))
+        took(world, answer(1, of: resource))
         #expect(world.killed(committed: ContinuousClock.now).isEmpty, "a hit from before the fetch")
         var miss = answer(1, of: resource)
         miss.fields["cache-status"] = "larder; fwd=vary-miss; fwd-status=200; stored"
-        world.took(miss, to: Question(resource))
+        took(world, miss)
         world.endFetch(representation)
         #expect(world.killed(committed: ContinuousClock.now).count == 1)
     }

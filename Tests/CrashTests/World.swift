@@ -22,6 +22,8 @@ final class World: Sendable {
         var stored: [Representation: Stored] = [:]
         /// Resources that are being removed, by how many at once: what is stored meanwhile may go with what was before.
         var removals: [Int: Int] = [:]
+        /// How many removals of them have begun.
+        var removalsBegun: [Int: Int] = [:]
         /// What the origin is sending, by how many at once. What was stored before may have gone for what comes.
         var fetches: [Representation: Int] = [:]
         var faults: [String] = []
@@ -82,7 +84,12 @@ final class World: Sendable {
 
     /// A removal of these begins: until `endRemoval` nobody knows what of them is stored.
     func beginRemoval(_ numbers: [Int]) {
-        state.withLock { state in for number in numbers { state.removals[number, default: 0] += 1 } }
+        state.withLock { state in
+            for number in numbers {
+                state.removals[number, default: 0] += 1
+                state.removalsBegun[number, default: 0] += 1
+            }
+        }
     }
 
     func endRemoval(_ numbers: [Int]) {
@@ -116,12 +123,21 @@ final class World: Sendable {
 
     // MARK: the clients'
 
-    /// The oldest version that may be served to a request that is sent now.
-    func versionMin(_ question: Question) -> Int {
-        state.withLock {
-            max(
-                $0.changes[question.resource.number]?.last?.version ?? 1,
-                $0.seen[question.representation] ?? 1)
+    /// What is known of a resource when a request for it is sent.
+    struct Beginning: Sendable {
+        /// The oldest version that may be served.
+        var versionMin: Int
+        /// How many removals had begun. Nil if one of them was under way.
+        fileprivate var removals: Int?
+    }
+
+    func begin(_ question: Question) -> Beginning {
+        state.withLock { state in
+            let number = question.resource.number
+            return Beginning(
+                versionMin: max(
+                    state.changes[number]?.last?.version ?? 1, state.seen[question.representation] ?? 1),
+                removals: state.removals[number] == nil ? state.removalsBegun[number] ?? 0 : nil)
         }
     }
 
@@ -136,8 +152,8 @@ final class World: Sendable {
         }
     }
 
-    /// An answer came, and was judged.
-    func took(_ answer: Answer, to question: Question) {
+    /// An answer came, and was judged. What was removed after the request was sent may be what came.
+    func took(_ answer: Answer, to question: Question, since beginning: Beginning) {
         let now = ContinuousClock.now
         let version = question.version(of: answer)
         state.withLock { state in
@@ -155,6 +171,7 @@ final class World: Sendable {
             let isLatest = version == state.versions[question.resource.number]
             guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole,
                 state.removals[question.resource.number] == nil,
+                beginning.removals == state.removalsBegun[question.resource.number] ?? 0,
                 !answer.isHit || state.fetches[representation] == nil
             else { return }
             if state.stored[representation]?.version != version {

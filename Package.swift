@@ -25,14 +25,28 @@ func fuzzTarget(_ name: String, of parsers: [Target.Dependency] = ["Framing", "M
         swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])])
 }
 
+// Each room stands on a floor. It uses rooms of lower floors, and of those the ones it names; ArchitectureTests compare that with its imports.
+
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
-func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func core(_ name: String, floor: Int, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict + explicitImports)
 }
 
+/// A room of the core that reads what peers send, and is built for libFuzzer with LARDER_FUZZ=1.
+func parser(_ name: String, floor: Int, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: parserSettings)
+}
+
 /// Does: owns descriptors, timers and C memory. Knows nothing of the core.
-func edge(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func edge(_ name: String, floor: Int, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+/// Drives: lets the core decide, and the edge do it.
+func driver(
+    _ name: String, floor: Int, _ dependencies: [Target.Dependency], resources: [Resource]? = nil
+) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -66,99 +80,103 @@ let package = Package(
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
 
-        .target(name: "Message", swiftSettings: parserSettings),
-        .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
-        .target(name: "JSON", dependencies: ["Message", "Texts"], swiftSettings: parserSettings),
-        .target(name: "Texts", swiftSettings: parserSettings),
-        .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
-        .target(name: "Credentials", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
-        .target(name: "Tokens", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
-        core("Rules", ["Message"]),
-        core("Cookies", ["Message", "Rules"]),
-        core("Caching", ["Message", "Rules", "Releases"]),
-        core("Access", ["Message", "Rules", "Credentials", "Tokens"]),
-        core("Learning", ["Message", "Texts", "Rules", "Access"]),
-        core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
-        core("Transaction", ["Message", "Rules", "Caching", "Access", "Limiting"]),
-        core("Limiting", ["Message", "Rules"]),
-        core("Fleet", ["Message"]),
-        core("ClientSetup", ["Message", "JSON"]),
+        parser("Message", floor: 0),
+        parser("Framing", floor: 1, ["Message"]),
+        parser("JSON", floor: 1, ["Message", "Texts"]),
+        parser("Texts", floor: 0),
+        parser("Releases", floor: 2, ["Message", "JSON"]),
+        parser("Credentials", floor: 2, ["Message", "JSON"]),
+        parser("Tokens", floor: 2, ["Message", "JSON"]),
+        core("Rules", floor: 1, ["Message"]),
+        core("Cookies", floor: 2, ["Message", "Rules"]),
+        core("Caching", floor: 3, ["Message", "Rules", "Releases"]),
+        core("Access", floor: 3, ["Message", "Rules", "Credentials", "Tokens"]),
+        core("Learning", floor: 4, ["Message", "Texts", "Rules", "Access"]),
+        core("Routing", floor: 4, ["Message", "Framing", "Rules", "Access", "Credentials"]),
+        core("Transaction", floor: 4, ["Message", "Rules", "Caching", "Access", "Limiting"]),
+        core("Limiting", floor: 2, ["Message", "Rules"]),
+        core("Fleet", floor: 1, ["Message"]),
+        core("ClientSetup", floor: 2, ["Message", "JSON"]),
         core(
-            "Forwarding",
+            "Forwarding", floor: 5,
             [
                 "Message", "JSON", "Texts", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction",
                 "ClientSetup",
             ]),
-        core("Requesting", ["Message", "Framing", "Forwarding"]),
-        core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
+        core("Requesting", floor: 6, ["Message", "Framing", "Forwarding"]),
+        core("Interception", floor: 5, ["Message", "Framing", "Rules", "Transaction"]),
         core(
-            "Settings",
+            "Settings", floor: 6,
             [
                 "Message", "Texts", "Rules", "Credentials", "Routing", "Releases", "Caching", "Tokens", "Access",
                 "Limiting", "Interception",
             ]),
 
-        edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
-        edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
-        edge("Compression", ["CZlib", "CLarder"]),
-        edge("Disk", ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
+        edge("EventLoop", floor: 0, ["CLibevent", "CLarder", "CAres"]),
+        edge("TLS", floor: 0, ["COpenSSL", "CSodium", "CLarder"]),
+        edge("Compression", floor: 0, ["CZlib", "CLarder"]),
+        edge("Disk", floor: 1, ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
         // Only the command line uses it: verify, repair, export, import.
-        edge("DiskTools", ["Disk", "EventLoop"]),
-        edge("Storage", ["CLarder"]),
+        edge("DiskTools", floor: 2, ["Disk", "EventLoop"]),
+        edge("Storage", floor: 0, ["CLarder"]),
         // What stands between the two; another engine has a target like this.
-        edge("DiskTier", ["Disk", "Storage"]),
-        edge("Passwords", ["CCrypt"]),
-        edge("Processes", ["CLarder"]),
-        edge("Secrets", ["Processes", "CLarder"]),
-        edge("PublicSuffixes", ["CPSL"]),
-        edge("PAC", ["CPacparser", "CLarder"]),
-        edge("Kerberos", ["CGSSAPI"]),
-        edge("LDAP", ["CLDAP"]),
-        edge("Redis", ["CHiredis"]),
-        edge("YAML", ["CYAML"]),
+        edge("DiskTier", floor: 2, ["Disk", "Storage"]),
+        edge("Passwords", floor: 0, ["CCrypt"]),
+        edge("Processes", floor: 0, ["CLarder"]),
+        edge("Secrets", floor: 1, ["Processes", "CLarder"]),
+        edge("PublicSuffixes", floor: 0, ["CPSL"]),
+        edge("PAC", floor: 0, ["CPacparser", "CLarder"]),
+        edge("Kerberos", floor: 0, ["CGSSAPI"]),
+        edge("LDAP", floor: 0, ["CLDAP"]),
+        edge("Redis", floor: 0, ["CHiredis"]),
+        edge("YAML", floor: 0, ["CYAML"]),
 
-        .target(
-            name: "Server",
-            dependencies: [
-                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Learning",
+        driver(
+            "Server", floor: 9,
+            [
+                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access",
+                "Learning",
                 "Credentials", "Routing",
                 "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS",
                 "Compression", "Storage",
                 "DiskTier",
                 "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder",
-                "Limiting", "Fleet", "Redis",
-            ], swiftSettings: strict),
-        .target(
-            name: "Admin",
-            dependencies: [
-                "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
-                "Routing", "Interception", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server",
+                "Limiting", "Fleet", "Redis", "JSON",
+            ]),
+        driver(
+            "Admin", floor: 10,
+            [
+                "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning",
+                "Credentials",
+                "Routing", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
                 "Cookies",
                 "CLarder", "Limiting", "Fleet",
-            ],
-            swiftSettings: strict),
+            ]),
         // What a configuration names, made ready for the proxy.
-        .target(
-            name: "Provisioning",
-            dependencies: [
-                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
+        driver(
+            "Provisioning", floor: 10,
+            [
+                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing",
+                "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
                 "PublicSuffixes", "Kerberos",
-            ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
+            ], resources: [.embedInCode("Recipes/data")]),
         // The library: an HTTP client.
-        .target(
-            name: "Upstream",
-            dependencies: [
-                "Message", "Framing", "Rules", "Tokens", "Interception", "Settings", "Forwarding", "Requesting",
+        driver(
+            "Upstream", floor: 11,
+            [
+                "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
+                "Requesting",
                 "EventLoop",
                 "TLS", "Compression", "Server", "Provisioning",
-            ], swiftSettings: strict),
+            ]),
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception",
+                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing",
+                "Interception",
                 "Settings",
-                "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools",
+                "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Disk", "DiskTools",
                 "Server",
                 "Admin",
                 "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
@@ -201,7 +219,8 @@ let package = Package(
         tests(
             "ServerTests",
             [
-                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding", "JSON",
+                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding",
+                "JSON",
                 "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
@@ -232,7 +251,8 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning", "Interception",
+                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning",
+                "Interception",
                 "Message",
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
@@ -242,7 +262,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
+                "Credentials",
                 "EventLoop", "Settings", "Disk",
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder", "Fleet",

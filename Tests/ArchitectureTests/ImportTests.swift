@@ -66,23 +66,65 @@ struct ImportTests {
     }
 }
 
+/// A room as Package.swift declares it.
+struct DeclaredRoom: Equatable {
+    /// It uses rooms of lower floors alone.
+    var floor: Int
+    var dependencies: Set<String>
+
+    /// Reads `core("Name", floor: 2, ["A", "B"])`. The command line is no library, and stands above all others.
+    ///
+    /// - Returns: nil if there is no such target.
+    static func named(_ target: String) throws -> DeclaredRoom? {
+        let text = try Tree.text("Package.swift").filter { $0 != "\n" && $0 != " " }
+        let openings = ["core", "parser", "edge", "driver"].map { "\($0)(\"\(target)\",floor:" }
+        if let start = openings.lazy.compactMap({ text.firstRange(of: $0) }).first {
+            let rest = text[start.upperBound...]
+            let digits = rest.prefix { $0.isNumber }
+            let list = rest.dropFirst(digits.count)
+            guard let floor = Int(digits) else { return nil }
+            return DeclaredRoom(floor: floor, dependencies: list.hasPrefix(",[") ? names(list.dropFirst(2)) : [])
+        }
+        guard let start = text.firstRange(of: "executableTarget(name:\"\(target)\",dependencies:[") else { return nil }
+        return DeclaredRoom(floor: .max, dependencies: names(text[start.upperBound...]))
+    }
+
+    private static func names(_ list: Substring) -> Set<String> {
+        Set(list.prefix { $0 != "]" }.split(separator: ",").map { $0.filter { $0 != "\"" } })
+    }
+}
+
 @Suite("Architecture: Package.swift")
 struct ManifestTests {
-    /// `core("Name", ["A", "B"])` and `.target(name: "Name", dependencies: […]`: the target and what it depends on.
-    static func dependencies(of target: String) throws -> Set<String>? {
-        let text = try Tree.text("Package.swift").filter { $0 != "\n" && $0 != " " }
-        let openings = ["core(\"\(target)\"", "edge(\"\(target)\"", "arget(name:\"\(target)\""]
-        guard let start = openings.lazy.compactMap({ text.firstRange(of: $0) }).first else { return nil }
-        let rest = text[start.upperBound...].prefix { $0 != ")" }
-        guard let open = rest.firstIndex(of: "["), let close = rest.firstIndex(of: "]") else { return [] }
-        // With `swiftSettings:` alone there are no dependencies.
-        guard !rest[..<open].contains("swiftSettings") else { return [] }
-        return Set(rest[rest.index(after: open)..<close].split(separator: ",").map { $0.filter { $0 != "\"" } })
+    private static let rooms = Rooms.core.union(Rooms.edge).union(Rooms.drivers)
+
+    private static func dependencies(of target: String) throws -> Set<String> {
+        try #require(try DeclaredRoom.named(target), "Package.swift declares it").dependencies
+    }
+
+    @Test(arguments: rooms.sorted()) func `a room depends on rooms of lower floors`(_ target: String) throws {
+        let room = try #require(try DeclaredRoom.named(target))
+        for name in room.dependencies.intersection(Self.rooms) {
+            #expect(try #require(try DeclaredRoom.named(name)).floor < room.floor, "\(name)")
+        }
+    }
+
+    /// The package manager would let a file import whatever happens to have been built before.
+    @Test(arguments: rooms.sorted()) func `a file imports what its room declares`(_ target: String) throws {
+        let declared = try Self.dependencies(of: target)
+        for file in SourceFile.of([target]) {
+            let strangers = Set(file.imports).intersection(Self.rooms).subtracting(declared)
+            #expect(strangers.isEmpty, "\(file.path)")
+        }
+    }
+
+    @Test(arguments: rooms.sorted()) func `what a room declares is imported`(_ target: String) throws {
+        let imported = Set(SourceFile.of([target]).flatMap(\.imports))
+        #expect(try Self.dependencies(of: target).intersection(Self.rooms).subtracting(imported).isEmpty)
     }
 
     @Test(arguments: Rooms.core) func `a core target depends on the core alone`(_ target: String) throws {
-        let dependencies = try #require(try Self.dependencies(of: target))
-        #expect(dependencies.subtracting(Rooms.core).isEmpty)
+        #expect(try Self.dependencies(of: target).subtracting(Rooms.core).isEmpty)
     }
 
     /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, DiskTools on both of those, and Secrets
@@ -96,16 +138,17 @@ struct ManifestTests {
     @Test(arguments: Rooms.edge) func `an edge target depends on C libraries, and the rooms below it`(
         _ target: String
     ) throws {
-        let dependencies = try #require(try Self.dependencies(of: target))
+        let dependencies = try Self.dependencies(of: target)
         let strangers = dependencies.filter { !$0.hasPrefix("C") || Rooms.core.contains($0) || Rooms.edge.contains($0) }
         #expect(strangers.subtracting(Self.knownAtTheEdge[target] ?? []).isEmpty)
     }
 
     @Test func `the manifest is read right`() throws {
-        #expect(try Self.dependencies(of: "Transaction") == ["Message", "Rules", "Caching", "Access", "Limiting"])
-        #expect(try Self.dependencies(of: "Message") == [])
-        #expect(try Self.dependencies(of: "Framing") == ["Message"])
-        #expect(try #require(try Self.dependencies(of: "Server")).contains("EventLoop"))
-        #expect(try Self.dependencies(of: "Nowhere") == nil)
+        #expect(try DeclaredRoom.named("Message") == DeclaredRoom(floor: 0, dependencies: []))
+        #expect(try DeclaredRoom.named("Framing") == DeclaredRoom(floor: 1, dependencies: ["Message"]))
+        #expect(
+            try Self.dependencies(of: "Transaction") == ["Message", "Rules", "Caching", "Access", "Limiting"])
+        #expect(try Self.dependencies(of: "larder").contains("Admin"))
+        #expect(try DeclaredRoom.named("Nowhere") == nil)
     }
 }

@@ -36,7 +36,10 @@ final class Pending: Sendable {
 
     func add(_ object: some WaitingObject) {
         shard(of: object.hash).withLock { shard in
-            if shard[object.hash]?.others.append(object) == nil { shard[object.hash] = Group(first: object) }
+            // One look-up for an object that has its hash to itself. A subscript that changes in place would allocate.
+            guard var group = shard.updateValue(Group(first: object), forKey: object.hash) else { return }
+            group.others.append(object)
+            shard.updateValue(group, forKey: object.hash)
         }
     }
 
@@ -51,10 +54,13 @@ final class Pending: Sendable {
     }
 
     private static func remove(_ hash: UInt64, _ id: ObjectID, from shard: inout Shard) -> Bool {
-        guard let group = shard[hash], group.contains(id) else { return false }
-        let rest = group.others.isEmpty ? [] : group.all.filter { $0.id != id }
-        shard[hash] = rest.first.map { Group(first: $0, others: Array(rest.dropFirst())) }
-        return true
+        guard let group = shard.removeValue(forKey: hash) else { return false }
+        if group.others.isEmpty, group.first.id == id { return true }
+        let rest = group.all.filter { $0.id != id }
+        if let first = rest.first {
+            shard.updateValue(Group(first: first, others: Array(rest.dropFirst())), forKey: hash)
+        }
+        return rest.count < group.all.count
     }
 
     /// All objects that wait under a key.

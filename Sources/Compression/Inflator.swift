@@ -73,6 +73,9 @@ package enum InflateError: Error, Equatable {
         }
     }
 
+    /// Whether all of the input so far belongs to members, and the last one is complete.
+    package var isAtEndOfMember: Bool { if case .betweenMembers = state { true } else { false } }
+
     /// Reports the end of the input. Throws `.truncated` if the stream is incomplete.
     package func finish() throws(InflateError) {
         switch state {

@@ -231,6 +231,8 @@ struct DigestScenarios {
         ("no gzip at all", plain, plain, true),
         ("another file", plain, gzip(plain.reversed()), false),
         ("without the end of the stream", plain, gzip(plain).dropLast(8), false),
+        ("in two members", plain, gzip(Array(plain.prefix(9000))) + gzip(Array(plain.dropFirst(9000))), true),
+        ("with bytes behind the stream", plain, gzip(plain) + Array("more".utf8), false),
         ("a bit flipped", plain, gzip(plain).enumerated().map { $0 == 30 ? $1 ^ 1 : $1 }, false),
     ]
 

@@ -107,10 +107,9 @@ private struct DecodedDigest: ~Copyable {
         }
     }
 
-    /// Nil if the bytes were not gzip, or not all of it.
+    /// Nil if the bytes were not gzip, or not all of it, or others follow: nothing would prove those.
     consuming func finish() -> [UInt8]? {
-        guard let inflator = inflator.take() else { return nil }
-        do throws(InflateError) { try inflator.finish() } catch { return nil }
+        guard let inflator = inflator.take(), inflator.isAtEndOfMember else { return nil }
         return digest.finish()
     }
 }

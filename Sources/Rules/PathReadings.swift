@@ -103,15 +103,17 @@ private struct PathTexts {
         var result: [[UInt8]] = []
         for text in texts {
             result.append(text)
-            let separated = text.contains(backslash) ? text.map { $0 == backslash ? slash : $0 } : text
-            if separated != text { result.append(separated) }
-            guard cutsParameters else { continue }
-            for one in separated == text ? [text] : [text, separated] where one.contains(UInt8(ascii: ";")) {
-                result.append(withoutParameters(one))
-            }
+            if text.contains(backslash) { result.append(text.map { $0 == backslash ? slash : $0 }) }
         }
-        // Programs that resolve first and decode then. A segment with `%2f` is one of those that ".." takes away.
-        for text in result where text.contains(percent) && hasDots(text) { result += resolutions(of: text) }
+        // Programs that resolve first, and decode or cut then. A segment with `%2f` is one of those that ".." takes away, and so is "..;a".
+        for text in result where text.contains(percent) || cutsParameters && text.contains(semicolon) {
+            if hasDots(text) { result += resolutions(of: text) }
+        }
+        for text in result where cutsParameters && text.contains(semicolon) {
+            let cut = withoutParameters(text)
+            result.append(cut)
+            if cut.contains(percent), hasDots(cut) { result += resolutions(of: cut) }
+        }
         for text in result { add(text) }
         return Array(Set(result))
     }
@@ -137,7 +139,7 @@ private func withoutParameters(_ text: [UInt8]) -> [UInt8] {
     var isInParameter = false
     for byte in text {
         if byte == slash { isInParameter = false }
-        if byte == UInt8(ascii: ";") { isInParameter = true }
+        if byte == semicolon { isInParameter = true }
         if !isInParameter { result.append(byte) }
     }
     return result
@@ -180,6 +182,8 @@ private func resolutions(of text: [UInt8]) -> [[UInt8]] {
         func dots(_ segment: ArraySlice<UInt8>) -> Int { dotCount(segment, decodesDots: decodesDots) }
         let merged = resolved(text, mergesSlashes: true, dots: dots)
         results.append(merged)
+        // Some drop "." and leave "..".
+        results.append(resolved(text, mergesSlashes: true) { dots($0) == 1 ? 1 : 0 })
         // To file systems, "a/." is "a", where a URI has "a/".
         if merged.count > 1, merged.last == slash, text.last != slash { results.append(merged.dropLast()) }
         guard hasEmptySegments else { continue }
@@ -233,3 +237,4 @@ private func dotCount(_ segment: ArraySlice<UInt8>, decodesDots: Bool) -> Int {
 private let slash = UInt8(ascii: "/")
 private let backslash = UInt8(ascii: "\\")
 private let percent = UInt8(ascii: "%")
+private let semicolon = UInt8(ascii: ";")

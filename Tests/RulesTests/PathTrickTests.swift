@@ -22,6 +22,10 @@ struct PathTrickTests {
         "/public/../admin/x;%2f..%2f..%2fpublic%2fx", "/public/../admin/x;%5c..%5c..%5cpublic%5cx",
         "/public/../admin/x/..;/..;/public/x", "/public/../admin/x%5c..%5cpublic%5cx", "/public/../admin//../public/x",
         "/admin/x;/../../public/x", "/admin;%2f../x", "/admin//../x",
+        // Resolved, and cut then: "..;b" is a segment like any other until its parameter is gone.
+        "/./admin;a/..;b/../x", "/%2e/admin;a/..;b/../x", "/a/../admin;a/..;b/../x", "/x/../admin;/..;/../x",
+        "/x/../admin;a/y/..;/../x", "/x/../admin%3b/..%3b/../x",
+        "/./admin/..", "/.//admin/..", "/%2e/admin/..",
         // An origin may merge "/" and leave dots as they are.
         "//%61dmin%2F..", "//admin/..",
     ]

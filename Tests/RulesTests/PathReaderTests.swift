@@ -7,6 +7,7 @@ import Testing
 /// Readers written on their own, as deployed software reads paths: each does its steps in its own order.
 private enum Reader: CaseIterable {
     case servlet, apache, nginx, cgi, rfc3986, urlStandard, windows, twice, framework, gateway, files, urlFiles
+    case nginxThenServlet, resolverThenServlet, resolverThenCutter
 
     func read(_ path: String) -> String {
         switch self {
@@ -27,6 +28,10 @@ private enum Reader: CaseIterable {
         // A program that parses a URL, decodes its path and opens the file with that name.
         case .files: dots(merged(decoded(dots(path))))
         case .urlFiles: dots(merged(decoded(dots(encodedDots(path.replacing("\\", with: "/"))))))
+        // A proxy that resolves dots, in front of what cuts parameters off: "..;a" is a segment like any other to the first.
+        case .nginxThenServlet: dots(merged(cut(dots(merged(decoded(path))))))
+        case .resolverThenServlet: dots(merged(decoded(cut(dots(path)))))
+        case .resolverThenCutter: dots(cut(dots(encodedDots(path))))
         }
     }
 
@@ -79,7 +84,7 @@ struct PathReaderTests {
     private static let pieces = [
         "private", "public", "x", "/", "/", "//", ".", "..", ";", ";a", "%2e", "%2E", "%2f", "%5c", "\\", "%3b",
         "%252f",
-        "%252e", "%253b", "%255c", "%70", "/../", "/..;/", "%",
+        "%252e", "%253b", "%255c", "%70", "/../", "/./", "/..;/", "/..;a/../", "%",
     ]
 
     @Test(arguments: 0..<400 as Range<UInt64>)

@@ -132,54 +132,41 @@ let package = Package(
         edge("YAML", floor: 0, ["CYAML"]),
 
         driver(
-            "Server", floor: 9,
+            "Server", floor: 7,
             [
-                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access",
-                "Learning",
-                "Credentials", "Routing",
-                "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS",
-                "Compression", "Storage",
-                "DiskTier",
-                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder",
-                "Limiting", "Fleet", "Redis", "JSON",
+                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Learning",
+                "Credentials", "Routing", "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings",
+                "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "Processes", "Cookies",
+                "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis", "JSON",
             ]),
         driver(
-            "Admin", floor: 10,
+            "Admin", floor: 8,
             [
-                "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning",
-                "Credentials",
-                "Routing", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies",
+                "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "Routing", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies",
                 "CLarder", "Limiting", "Fleet",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
-            "Provisioning", floor: 10,
+            "Provisioning", floor: 8,
             [
-                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing",
-                "Interception",
+                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
                 "PublicSuffixes", "Kerberos",
             ], resources: [.embedInCode("Recipes/data")]),
         // The library: an HTTP client.
         driver(
-            "Upstream", floor: 11,
+            "Upstream", floor: 9,
             [
                 "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
-                "Requesting",
-                "EventLoop",
-                "TLS", "Compression", "Server", "Provisioning",
+                "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning",
             ]),
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing",
-                "Interception",
-                "Settings",
-                "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Disk", "DiskTools",
-                "Server",
-                "Admin",
-                "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
+                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception",
+                "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Disk", "DiskTools",
+                "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
             ], swiftSettings: strict,
             // The allocator, in the place of that of libc (docs/decisions/0029-mimalloc.md).
             linkerSettings: [.linkedLibrary("mimalloc")]),
@@ -219,8 +206,7 @@ let package = Package(
         tests(
             "ServerTests",
             [
-                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding",
-                "JSON",
+                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding", "JSON",
                 "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
@@ -251,22 +237,17 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning",
-                "Interception",
-                "Message",
-                "Framing",
-                "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
-                "Transaction", "Limiting", "Tokens",
-                "YAML", "Cookies", "Provisioning", "larder", "ProgramUnderTest",
+                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning", "Interception",
+                "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS",
+                "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies", "Provisioning",
+                "larder", "ProgramUnderTest",
             ]),
         tests(
             "AdminTests",
             [
-                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
-                "Credentials",
-                "EventLoop", "Settings", "Disk",
-                "DiskTools", "DiskTier",
-                "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder", "Fleet",
+                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS", "CLarder",
+                "Provisioning", "larder", "Fleet",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -153,7 +153,7 @@ let package = Package(
                 "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
                 "PublicSuffixes", "Kerberos",
-            ], resources: [.embedInCode("Recipes/data")]),
+            ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
             "Upstream", floor: 9,

@@ -264,7 +264,7 @@ extension ModelNode {
             purge, [index] + applied.map { Int($0.name.dropFirst())! }, of: others.count + 1)
     }
 
-    // MARK: the purge (Admin/Purge.swift)
+    // MARK: the purge (Admin/objects/Purge.swift)
 
     /// On the thread for purges: transfers under way are outdated first, then the store is searched.
     private func applyHere(_ purge: ModelPurge, _ then: @escaping () -> Void) {

@@ -90,7 +90,7 @@ struct RecipeTableTests {
 struct RecipeFileTests {
     @Test func `every file is built in`() throws {
         let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Sources/Provisioning/Recipes/data")
+            .deletingLastPathComponent().appending(path: "Sources/Provisioning/recipes/data")
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
         #expect(names == RecipeBook.files.map { "\($0.name).yaml" })
         for file in RecipeBook.files {

@@ -14,7 +14,7 @@ package func renderSampleFile() -> String {
 private let sampleHead = [
     "# The configuration of Larder: every setting with its default. docs/configuration.md explains them further. Check your own file",
     "# with `larder check`. Sizes are written as 64KiB, 256MiB, 10GiB or bytes, durations as 500ms, 30s, 5m, 1h or 2d.",
-    "# Rendered from Sources/Settings/Settings.swift by `LARDER_RENDER=1 swift test --filter Rendering`.",
+    "# Rendered from Sources/Settings/values/Settings.swift by `LARDER_RENDER=1 swift test --filter Rendering`.",
 ]
 
 /// Writes the lines of one section, nested by the parts of the keys.

@@ -5,7 +5,7 @@ package import Rules
 
 /// What Larder knows about the addresses of a package ecosystem: which never change, which are indexes, what is never stored.
 ///
-/// A recipe is a data file (Sources/Provisioning/Recipes). Its rules are in the grammar of `cache.rules`; their hosts come from the configuration.
+/// A recipe is a data file (Sources/Provisioning/recipes). Its rules are in the grammar of `cache.rules`; their hosts come from the configuration.
 package struct Recipe: Sendable, Equatable {
     package let name: String
     /// One line for `larder recipe list`.

@@ -90,26 +90,28 @@ let package = Package(
         core("Rules", floor: 1, ["Message"]),
         core("Cookies", floor: 2, ["Message", "Rules"]),
         core("Caching", floor: 3, ["Message", "Rules", "Releases"]),
-        core("Access", floor: 3, ["Message", "Rules", "Credentials", "Tokens"]),
-        core("Learning", floor: 4, ["Message", "Texts", "Rules", "Access"]),
-        core("Routing", floor: 4, ["Message", "Framing", "Rules", "Access", "Credentials"]),
-        core("Transaction", floor: 4, ["Message", "Rules", "Caching", "Access", "Limiting"]),
+        core("Authentication", floor: 3, ["Message", "Rules", "Credentials", "Tokens"]),
+        core("Access", floor: 4, ["Message", "Rules", "Authentication"]),
+        core("Learning", floor: 5, ["Message", "Texts", "Rules", "Access"]),
+        core("Routing", floor: 5, ["Message", "Framing", "Rules", "Access", "Credentials"]),
+        core("Origins", floor: 6, ["Message", "Rules", "Credentials", "Access", "Routing"]),
+        core("Transaction", floor: 5, ["Message", "Rules", "Caching", "Authentication", "Access", "Limiting"]),
         core("Limiting", floor: 2, ["Message", "Rules"]),
         core("Fleet", floor: 1, ["Message"]),
         core("ClientSetup", floor: 2, ["Message", "JSON"]),
         core(
-            "Forwarding", floor: 5,
+            "Forwarding", floor: 6,
             [
-                "Message", "JSON", "Texts", "Framing", "Caching", "Releases", "Access", "Limiting", "Transaction",
-                "ClientSetup",
+                "Message", "JSON", "Texts", "Framing", "Caching", "Releases", "Authentication", "Access", "Limiting",
+                "Transaction", "ClientSetup",
             ]),
-        core("Requesting", floor: 6, ["Message", "Framing", "Forwarding"]),
-        core("Interception", floor: 5, ["Message", "Framing", "Rules", "Transaction"]),
+        core("Requesting", floor: 7, ["Message", "Framing", "Forwarding"]),
+        core("Interception", floor: 6, ["Message", "Framing", "Rules", "Transaction"]),
         core(
-            "Settings", floor: 6,
+            "Settings", floor: 7,
             [
-                "Message", "Texts", "Rules", "Credentials", "Routing", "Releases", "Caching", "Tokens", "Access",
-                "Limiting", "Interception",
+                "Message", "Texts", "Rules", "Credentials", "Routing", "Origins", "Releases", "Caching", "Tokens",
+                "Authentication", "Access", "Limiting", "Interception",
             ]),
 
         edge("EventLoop", floor: 0, ["CLibevent", "CLarder", "CAres"]),
@@ -132,31 +134,35 @@ let package = Package(
         edge("YAML", floor: 0, ["CYAML"]),
 
         driver(
-            "Server", floor: 7,
+            "Server", floor: 8,
             [
-                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Access", "Learning",
-                "Credentials", "Routing", "Transaction", "Forwarding", "Interception", "ClientSetup", "Settings",
+                "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Authentication", "Access",
+                "Learning",
+                "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception", "ClientSetup",
+                "Settings",
                 "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "Processes", "Cookies",
                 "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis", "JSON",
             ]),
         driver(
-            "Admin", floor: 8,
+            "Admin", floor: 9,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
-                "Routing", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies",
+                "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
+                "Cookies",
                 "CLarder", "Limiting", "Fleet",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
-            "Provisioning", floor: 8,
+            "Provisioning", floor: 9,
             [
-                "Message", "Texts", "Rules", "Releases", "Tokens", "Access", "Credentials", "Routing", "Interception",
+                "Message", "Texts", "Rules", "Releases", "Tokens", "Authentication", "Access", "Credentials", "Routing",
+                "Origins", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
                 "PublicSuffixes", "Kerberos",
             ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
-            "Upstream", floor: 9,
+            "Upstream", floor: 10,
             [
                 "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
                 "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning",
@@ -164,7 +170,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Access", "Routing", "Interception",
+                "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Authentication", "Access", "Routing",
+                "Interception",
                 "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Disk", "DiskTools",
                 "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
             ], swiftSettings: strict,
@@ -178,7 +185,7 @@ let package = Package(
             name: "DiskBenchmark", dependencies: ["Disk"], path: "Benchmarks/Disk", swiftSettings: strict),
         .executableTarget(
             name: "SecretBenchmark",
-            dependencies: ["Message", "Rules", "Credentials", "Tokens", "Access", "TLS", "Passwords"],
+            dependencies: ["Message", "Rules", "Credentials", "Tokens", "Authentication", "TLS", "Passwords"],
             path: "Benchmarks/Secrets", exclude: ["run.sh"], swiftSettings: strict),
 
         tests("MessageTests", ["Message"]),
@@ -193,11 +200,16 @@ let package = Package(
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Framing", "Credentials", "Access", "Rules", "Message"]),
+        tests("OriginsTests", ["Origins", "Routing", "Credentials", "Access", "Rules", "Message"]),
         tests(
-            "TransactionTests", ["Transaction", "Framing", "Caching", "Access", "Limiting", "Rules", "Message"]),
+            "TransactionTests",
+            ["Authentication", "Transaction", "Framing", "Caching", "Access", "Limiting", "Rules", "Message"]),
         tests(
             "ForwardingTests",
-            ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup", "JSON"]),
+            [
+                "Authentication", "Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup",
+                "JSON",
+            ]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
         tests("ProvisioningTests", ["Provisioning", "Server", "Storage", "Settings", "EventLoop", "TLS"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
@@ -206,10 +218,12 @@ let package = Package(
         tests(
             "ServerTests",
             [
-                "Server", "Access", "Caching", "Compression", "Credentials", "EventLoop", "Forwarding", "JSON",
+                "Authentication", "Origins", "Routing", "Server", "Access", "Caching", "Compression", "Credentials",
+                "EventLoop", "Forwarding", "JSON",
                 "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
             ]),
-        tests("AccessTests", ["Access", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
+        tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("AuthenticationTests", ["Authentication", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
         tests("FleetTests", ["Fleet", "TLS"]),
@@ -220,7 +234,8 @@ let package = Package(
         tests(
             "SettingsTests",
             [
-                "Settings", "Credentials", "Routing", "Interception", "Access", "Caching", "Releases", "Rules",
+                "Authentication", "Origins", "Settings", "Credentials", "Routing", "Interception", "Access", "Caching",
+                "Releases", "Rules",
                 "Message", "YAML", "Limiting",
             ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
@@ -237,7 +252,8 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Learning", "Interception",
+                "Authentication", "Origins", "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access",
+                "Learning", "Interception",
                 "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS",
                 "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies", "Provisioning",
                 "larder", "ProgramUnderTest",
@@ -245,7 +261,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
+                "Authentication", "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
+                "Credentials",
                 "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS", "CLarder",
                 "Provisioning", "larder", "Fleet",
             ]),
@@ -272,7 +289,7 @@ if isFuzzing {
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),
-        fuzzTarget("FuzzProxyAuthorization", of: ["Access", "Credentials", "Message"]),
+        fuzzTarget("FuzzProxyAuthorization", of: ["Authentication", "Credentials", "Message"]),
         fuzzTarget("FuzzTokens", of: ["Tokens", "Message"]),
         fuzzTarget("FuzzNTLM", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzPlaceholders", of: ["Credentials", "Message"]),

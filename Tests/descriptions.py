@@ -26,7 +26,7 @@ extension DefaultStringInterpolation {{
 """
 # What nobody reads, and cases whose spelling is the name that is documented.
 EXCEPTED = {
-    "Sources/Access/Basic.swift": "a fingerprint",
+    "Sources/Authentication/schemes/Basic.swift": "a fingerprint",
     "Sources/Transaction/CloseReason.swift": "the case in kebab-case is the name",
     "Sources/Settings/kinds/SettingKind+Caching.swift": "settings of rules have no default to render",
     "Sources/Settings/kinds/SettingKind+Releases.swift": "settings of rules have no default to render",

@@ -1,4 +1,4 @@
-import Access
+import Authentication
 import Credentials
 import FuzzSupport
 import Message

@@ -1,3 +1,4 @@
+import Authentication
 package import Message
 import Rules
 

@@ -1,3 +1,4 @@
+package import Authentication
 import Rules
 
 /// The `access` section of the configuration: who may use the proxy, and what they may reach through it.

@@ -1,4 +1,4 @@
-package import Access
+package import Authentication
 import Message
 
 /// Names one request of this process, from its first byte on: in the access log, in an error response, in the debug log and among the transfers.

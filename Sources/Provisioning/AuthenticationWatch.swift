@@ -1,4 +1,4 @@
-package import Access
+package import Authentication
 package import EventLoop
 import Message
 import Routing

@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Interception
 import Routing
 package import Server

@@ -1,7 +1,7 @@
 import Credentials
 import EventLoop
 import Glibc
-import Routing
+import Origins
 import Secrets
 import Server
 import Settings

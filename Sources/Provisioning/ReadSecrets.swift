@@ -1,6 +1,6 @@
 import Credentials
 package import EventLoop
-import Routing
+import Origins
 import Secrets
 package import Server
 import Settings

@@ -1,4 +1,4 @@
-import Access
+import Authentication
 package import Caching
 package import Message
 

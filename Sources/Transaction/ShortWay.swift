@@ -1,4 +1,5 @@
 package import Access
+package import Authentication
 package import Caching
 package import Limiting
 package import Message

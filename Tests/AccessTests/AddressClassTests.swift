@@ -1,11 +1,6 @@
-import Access
 import Message
+import Rules
 import Testing
-
-func ip(_ text: String) -> IPAddress {
-    guard let address = IPAddress(strict: text.utf8) else { preconditionFailure("\(text) is no address") }
-    return address
-}
 
 @Suite("RFC 6890 Special-Purpose IP Address Registries")
 struct AddressClassTests {

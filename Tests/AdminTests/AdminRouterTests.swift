@@ -8,6 +8,7 @@ import JSON
 import Learning
 import Limiting
 import Access
+import Authentication
 import Rules
 
 /// A proxy that remembers what it was asked to purge.

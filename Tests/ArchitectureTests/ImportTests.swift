@@ -4,10 +4,7 @@ import Testing
 struct ImportTests {
     @Test func `every source file belongs to a room`() {
         #expect(SourceFile.all.count > 100)
-        let unknown = Set(SourceFile.all.map(\.target)).subtracting(Rooms.core.union(Rooms.edge).union(Rooms.drivers))
-        #expect(unknown.isEmpty, "say in Tree.swift whether this is core, edge or driver")
-        let found = Set(SourceFile.all.map(\.target))
-        #expect(found == Rooms.core.union(Rooms.edge).union(Rooms.drivers))
+        #expect(Set(SourceFile.all.map(\.target)) == Rooms.all, "Package.swift says which room is core, edge or driver")
     }
 
     @Test(arguments: SourceFile.of(Rooms.core))
@@ -66,61 +63,31 @@ struct ImportTests {
     }
 }
 
-/// A room as Package.swift declares it.
-struct DeclaredRoom: Equatable {
-    /// It uses rooms of lower floors alone.
-    var floor: Int
-    var dependencies: Set<String>
-
-    /// Reads `core("Name", floor: 2, ["A", "B"])`. The command line is no library, and stands above all others.
-    ///
-    /// - Returns: nil if there is no such target.
-    static func named(_ target: String) throws -> DeclaredRoom? {
-        let text = try Tree.text("Package.swift").filter { $0 != "\n" && $0 != " " }
-        let openings = ["core", "parser", "edge", "driver"].map { "\($0)(\"\(target)\",floor:" }
-        if let start = openings.lazy.compactMap({ text.firstRange(of: $0) }).first {
-            let rest = text[start.upperBound...]
-            let digits = rest.prefix { $0.isNumber }
-            let list = rest.dropFirst(digits.count)
-            guard let floor = Int(digits) else { return nil }
-            return DeclaredRoom(floor: floor, dependencies: list.hasPrefix(",[") ? names(list.dropFirst(2)) : [])
-        }
-        guard let start = text.firstRange(of: "executableTarget(name:\"\(target)\",dependencies:[") else { return nil }
-        return DeclaredRoom(floor: .max, dependencies: names(text[start.upperBound...]))
-    }
-
-    private static func names(_ list: Substring) -> Set<String> {
-        Set(list.prefix { $0 != "]" }.split(separator: ",").map { $0.filter { $0 != "\"" } })
-    }
-}
-
 @Suite("Architecture: Package.swift")
 struct ManifestTests {
-    private static let rooms = Rooms.core.union(Rooms.edge).union(Rooms.drivers)
-
     private static func dependencies(of target: String) throws -> Set<String> {
-        try #require(try DeclaredRoom.named(target), "Package.swift declares it").dependencies
+        try #require(Rooms.named(target), "Package.swift declares it").dependencies
     }
 
-    @Test(arguments: rooms.sorted()) func `a room depends on rooms of lower floors`(_ target: String) throws {
-        let room = try #require(try DeclaredRoom.named(target))
-        for name in room.dependencies.intersection(Self.rooms) {
-            #expect(try #require(try DeclaredRoom.named(name)).floor < room.floor, "\(name)")
+    @Test(arguments: Rooms.all.sorted()) func `a room depends on rooms of lower floors`(_ target: String) throws {
+        let room = try #require(Rooms.named(target))
+        for name in room.dependencies.intersection(Rooms.all) {
+            #expect(try #require(Rooms.named(name)).floor < room.floor, "\(name)")
         }
     }
 
     /// The package manager would let a file import whatever happens to have been built before.
-    @Test(arguments: rooms.sorted()) func `a file imports what its room declares`(_ target: String) throws {
+    @Test(arguments: Rooms.all.sorted()) func `a file imports what its room declares`(_ target: String) throws {
         let declared = try Self.dependencies(of: target)
         for file in SourceFile.of([target]) {
-            let strangers = Set(file.imports).intersection(Self.rooms).subtracting(declared)
+            let strangers = Set(file.imports).intersection(Rooms.all).subtracting(declared)
             #expect(strangers.isEmpty, "\(file.path)")
         }
     }
 
-    @Test(arguments: rooms.sorted()) func `what a room declares is imported`(_ target: String) throws {
+    @Test(arguments: Rooms.all.sorted()) func `what a room declares is imported`(_ target: String) throws {
         let imported = Set(SourceFile.of([target]).flatMap(\.imports))
-        #expect(try Self.dependencies(of: target).intersection(Self.rooms).subtracting(imported).isEmpty)
+        #expect(try Self.dependencies(of: target).intersection(Rooms.all).subtracting(imported).isEmpty)
     }
 
     @Test(arguments: Rooms.core) func `a core target depends on the core alone`(_ target: String) throws {
@@ -143,12 +110,25 @@ struct ManifestTests {
         #expect(strangers.subtracting(Self.knownAtTheEdge[target] ?? []).isEmpty)
     }
 
-    @Test func `the manifest is read right`() throws {
-        #expect(try DeclaredRoom.named("Message") == DeclaredRoom(floor: 0, dependencies: []))
-        #expect(try DeclaredRoom.named("Framing") == DeclaredRoom(floor: 1, dependencies: ["Message"]))
+    @Test func `the manifest is read right`() {
+        let manifest = """
+            func core(_ name: String, floor: Int, _ dependencies: [Target.Dependency] = []) -> Target {
+            parser("Message", floor: 0),
+            core(
+                "Rules", floor: 12,
+                [
+                    "Message", "Texts",
+                ]),
+            driver("Server", floor: 13, ["Rules", "CLarder"], resources: [.embedInCode("data")]),
+            .executableTarget(
+                name: "larder", dependencies: ["Server"], swiftSettings: strict),
+            """
         #expect(
-            try Self.dependencies(of: "Transaction") == ["Message", "Rules", "Caching", "Access", "Limiting"])
-        #expect(try Self.dependencies(of: "larder").contains("Admin"))
-        #expect(try DeclaredRoom.named("Nowhere") == nil)
+            Rooms.read(manifest) == [
+                DeclaredRoom(name: "Message", kind: .parser, floor: 0, dependencies: []),
+                DeclaredRoom(name: "Rules", kind: .core, floor: 12, dependencies: ["Message", "Texts"]),
+                DeclaredRoom(name: "Server", kind: .driver, floor: 13, dependencies: ["Rules", "CLarder"]),
+                DeclaredRoom(name: "larder", kind: .driver, floor: 14, dependencies: ["Server"]),
+            ])
     }
 }

@@ -53,19 +53,3 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 
     static func of(_ targets: Set<String>) -> [SourceFile] { all.filter { targets.contains($0.target) } }
 }
-
-/// The rooms, as docs/architecture.md draws them.
-enum Rooms {
-    static let core: Set<String> = [
-        "Message", "JSON", "Texts", "Framing", "Rules", "Releases", "Caching", "Access", "Learning", "Routing",
-        "Transaction",
-        "Forwarding",
-        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting", "Limiting", "Tokens",
-        "Fleet",
-    ]
-    static let edge: Set<String> = [
-        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
-        "Secrets", "YAML", "PublicSuffixes", "Kerberos", "LDAP", "Redis",
-    ]
-    static let drivers: Set<String> = ["Server", "Admin", "Provisioning", "Upstream", "larder"]
-}

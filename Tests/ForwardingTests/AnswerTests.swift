@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Caching
 import ClientSetup
 import Forwarding

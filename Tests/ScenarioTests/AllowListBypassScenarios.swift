@@ -2,7 +2,7 @@ import Access
 import EventLoop
 import Foundation
 import Message
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

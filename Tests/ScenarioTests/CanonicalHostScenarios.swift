@@ -2,6 +2,7 @@ import Access
 import Foundation
 import Message
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

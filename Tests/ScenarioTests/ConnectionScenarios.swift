@@ -1,5 +1,6 @@
 import Message
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

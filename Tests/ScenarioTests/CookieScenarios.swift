@@ -2,7 +2,7 @@ import Admin
 import Cookies
 import Credentials
 import Foundation
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

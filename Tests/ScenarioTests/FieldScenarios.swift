@@ -1,6 +1,6 @@
 import Credentials
 import Message
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

@@ -1,7 +1,7 @@
 import Credentials
 import Foundation
 import Message
-import Routing
+import Origins
 @testable import Server
 import Settings
 import TLS

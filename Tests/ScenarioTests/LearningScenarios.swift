@@ -5,6 +5,7 @@ import Learning
 import Message
 import Passwords
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

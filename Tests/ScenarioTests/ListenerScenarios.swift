@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Foundation
 import Message
 import Passwords

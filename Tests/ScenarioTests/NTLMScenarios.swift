@@ -1,6 +1,7 @@
 import Credentials
 import Message
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

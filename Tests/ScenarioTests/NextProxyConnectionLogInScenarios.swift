@@ -4,6 +4,7 @@ import Foundation
 import Message
 import ProgramUnderTest
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

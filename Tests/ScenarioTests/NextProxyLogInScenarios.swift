@@ -1,7 +1,9 @@
 import Access
+import Authentication
 import Credentials
 import Message
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

@@ -1,6 +1,6 @@
 import Message
 import ProgramUnderTest
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

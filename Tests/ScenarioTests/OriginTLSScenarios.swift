@@ -1,5 +1,5 @@
 import Foundation
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

@@ -1,5 +1,5 @@
 import Message
-import Routing
+import Origins
 import Rules
 import Server
 import Testing

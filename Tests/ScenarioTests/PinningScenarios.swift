@@ -1,7 +1,7 @@
 import Foundation
 import Message
 import Passwords
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

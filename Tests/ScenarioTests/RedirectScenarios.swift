@@ -4,6 +4,7 @@ import Foundation
 import Message
 import Passwords
 import Routing
+import Origins
 import Rules
 import Server
 import Settings

@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Credentials
 import EventLoop
 import Foundation
@@ -7,6 +8,7 @@ import Limiting
 import Message
 import ProgramUnderTest
 import Routing
+import Origins
 import Rules
 @testable import Server
 import Settings

@@ -1,5 +1,5 @@
 import Compression
-import Routing
+import Origins
 import Rules
 @testable import Server
 import Settings

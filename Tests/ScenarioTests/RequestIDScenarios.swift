@@ -2,7 +2,7 @@ import Access
 import Foundation
 import JSON
 import Message
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

@@ -2,7 +2,7 @@ import Admin
 import Cookies
 import Foundation
 import Message
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

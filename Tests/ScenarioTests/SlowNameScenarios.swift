@@ -2,7 +2,7 @@ import Access
 import EventLoop
 import Message
 import ProgramUnderTest
-import Routing
+import Origins
 import Rules
 import Settings
 import Testing

@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Server
 import Settings
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
 import Passwords
-import Routing
+import Origins
 import Rules
 import Server
 import Settings

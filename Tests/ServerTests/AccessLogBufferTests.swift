@@ -1,4 +1,4 @@
-import Access
+import Authentication
 import EventLoop
 import Foundation
 import Forwarding

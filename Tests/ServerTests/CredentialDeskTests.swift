@@ -1,6 +1,7 @@
 import Credentials
 import Message
 import Routing
+import Origins
 import Testing
 
 @testable import Server

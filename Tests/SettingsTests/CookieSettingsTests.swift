@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Settings
 import Testing
 

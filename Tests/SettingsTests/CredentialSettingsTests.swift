@@ -1,5 +1,6 @@
 import Credentials
 import Routing
+import Origins
 import Rules
 import Settings
 import Testing

@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Rules
 import Testing
 import YAML

@@ -6,6 +6,7 @@ package import Learning
 package import Limiting
 import Interception
 import Routing
+import Origins
 import Rules
 package import Server
 import Storage

@@ -1,4 +1,4 @@
-import Access
+import Authentication
 import Caching
 import EventLoop
 import JSON

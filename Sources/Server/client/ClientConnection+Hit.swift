@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import CLarder
 import Caching
 import EventLoop
@@ -6,7 +7,7 @@ import Forwarding
 import Framing
 import Glibc
 import Message
-import Routing
+import Origins
 import Storage
 import Transaction
 

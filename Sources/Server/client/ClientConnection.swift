@@ -3,7 +3,7 @@ import Forwarding
 import Framing
 import Glibc
 import Message
-import Routing
+import Origins
 import Storage
 import Transaction
 

@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Framing
 import Kerberos
 import Message

@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Credentials
 import EventLoop
 import Kerberos

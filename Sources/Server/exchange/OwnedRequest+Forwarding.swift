@@ -1,6 +1,6 @@
 import Forwarding
 import Message
-import Routing
+import Origins
 import Rules
 
 /// What rules change in the fields of a request before an origin gets it.

@@ -1,4 +1,5 @@
 import Access
+import Authentication
 import Caching
 import Cookies
 import Credentials
@@ -10,6 +11,7 @@ import Releases
 import Rules
 import Settings
 import Routing
+import Origins
 import Storage
 import Transaction
 

@@ -6,6 +6,7 @@ import Glibc
 import Message
 import Releases
 import Routing
+import Origins
 import Settings
 import Storage
 import Transaction

@@ -1,4 +1,4 @@
-import Access
+import Authentication
 import EventLoop
 
 /// The counts of attempts to authenticate, for all workers.

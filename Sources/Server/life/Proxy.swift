@@ -1,5 +1,5 @@
 import Learning
-package import Access
+package import Authentication
 import CLarder
 import Caching
 package import EventLoop

@@ -1,6 +1,6 @@
 package import Credentials
 import EventLoop
-package import Routing
+package import Origins
 import Synchronization
 
 /// The secrets of `credentials`, by the name of the credential. If one of them changes, all of that credential get a new number.

@@ -1,5 +1,7 @@
 package import Routing
+package import Origins
 import Access
+import Authentication
 import CLarder
 import Caching
 import ClientSetup

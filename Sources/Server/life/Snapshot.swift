@@ -1,10 +1,12 @@
 package import Access
+package import Authentication
 package import Caching
 package import ClientSetup
 import Interception
 package import Limiting
 package import Message
 package import Routing
+package import Origins
 import Rules
 package import Settings
 package import TLS

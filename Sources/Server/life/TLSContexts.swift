@@ -1,4 +1,5 @@
-package import Routing
+import Routing
+package import Origins
 package import Settings
 import Synchronization
 package import TLS

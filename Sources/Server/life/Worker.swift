@@ -5,7 +5,7 @@ import Forwarding
 import Framing
 import Glibc
 import Message
-import Access
+import Authentication
 import Routing
 import Storage
 import TLS

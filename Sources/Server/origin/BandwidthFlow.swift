@@ -1,5 +1,5 @@
 import EventLoop
-import Routing
+import Origins
 
 /// One flow of bytes under the limits of `bandwidth`.
 private final class BandwidthFlow: FlowPacer {

@@ -1,5 +1,5 @@
 import Credentials
-import Routing
+import Origins
 
 /// What this worker knows about the log-ins at origins and next proxies: which challenge each has sent, how often its nonce was used, and who waits.
 ///

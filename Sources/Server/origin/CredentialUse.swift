@@ -2,6 +2,7 @@ import Credentials
 import Forwarding
 import Message
 import Routing
+import Origins
 import TLS
 import Transaction
 

@@ -2,7 +2,7 @@ import Cookies
 import EventLoop
 import Forwarding
 import Message
-import Routing
+import Origins
 
 /// The cookie jar of a request, as its rule of `origins` says. It is part of the key of what the request fetches (`OwnedRequest.cookies`).
 ///

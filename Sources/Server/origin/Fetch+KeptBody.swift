@@ -5,6 +5,7 @@ import Forwarding
 import Framing
 import Message
 import Routing
+import Origins
 import Transaction
 
 /// Bodies of requests that are kept until they are whole, before a connection is asked for.

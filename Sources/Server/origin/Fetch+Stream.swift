@@ -6,6 +6,7 @@ import Framing
 import Glibc
 import Message
 import Routing
+import Origins
 import Storage
 import Transaction
 

@@ -5,6 +5,7 @@ import Forwarding
 import Framing
 import Message
 import Routing
+import Origins
 import Storage
 import Transaction
 

@@ -1,5 +1,5 @@
 import Forwarding
-import Routing
+import Origins
 
 extension OutgoingRequest {
     /// Makes the change that a rule asks for. It may be made for any field that no objection is known for.

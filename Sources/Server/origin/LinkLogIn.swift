@@ -1,7 +1,7 @@
 import Credentials
 import Kerberos
 import Message
-import Routing
+import Origins
 
 /// The log-in of one connection with NTLM or Negotiate (RFC 4559), at an origin or at a next proxy: the machine, and what makes its tokens.
 ///

@@ -1,4 +1,5 @@
 import Routing
+import Origins
 
 /// The links with one `LinkKey`: how many there are, which of them are idle, and which requests wait for one.
 final class OriginPool {

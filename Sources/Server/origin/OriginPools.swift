@@ -1,6 +1,7 @@
 import EventLoop
 import Message
 import Routing
+import Origins
 import Transaction
 
 /// One worker's connections to all origins: kept alive between requests, and bounded for each origin. Requests beyond the bound queue.

@@ -1,5 +1,6 @@
 import EventLoop
 import Routing
+import Origins
 import Transaction
 
 /// A request for a stream that could not be lent at once.

@@ -1,5 +1,6 @@
 import EventLoop
 import Routing
+import Origins
 
 /// Opens the connection for a tunnel by one route after the other, until one works or none is left.
 ///

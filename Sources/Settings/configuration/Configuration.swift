@@ -4,6 +4,7 @@ package import Interception
 package import Limiting
 package import Message
 package import Routing
+package import Origins
 package import Rules
 
 /// Every setting as a typed value. A request keeps the configuration that it started with.

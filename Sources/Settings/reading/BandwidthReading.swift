@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Rules
 
 /// `bandwidth.classes`: a list of `name`, `match: { conditions }` and `rate`.

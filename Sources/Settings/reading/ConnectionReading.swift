@@ -1,5 +1,6 @@
 import Message
 import Routing
+import Origins
 
 /// `connections` of a rule for origins.
 extension SettingKind where Value == OriginRule.Connections {

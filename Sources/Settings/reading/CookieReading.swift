@@ -1,5 +1,5 @@
 import Message
-import Routing
+import Origins
 import Rules
 
 /// One entry of `cookie_jars`.

@@ -1,6 +1,6 @@
 import Credentials
 import Message
-import Routing
+import Origins
 import Rules
 
 /// `credentials`: a list of `name`, `scheme`, `match: { conditions }`, and the secret.

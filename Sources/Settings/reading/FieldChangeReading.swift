@@ -1,5 +1,5 @@
 import Message
-import Routing
+import Origins
 
 /// `fields` of a rule for origins: `{ set: { NAME: VALUE }, add: { NAME: VALUE }, remove: [ NAME ] }`.
 extension SettingKind where Value == [FieldChange] {

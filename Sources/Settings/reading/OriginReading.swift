@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Rules
 
 /// `origins`: a list of `match: { conditions }` with what holds for the origins that match.

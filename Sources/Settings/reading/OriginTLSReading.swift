@@ -1,4 +1,4 @@
-import Routing
+import Origins
 import Rules
 
 /// `tls` of a rule for origins.

@@ -1,3 +1,4 @@
+import Authentication
 import Access
 import Message
 import Rules

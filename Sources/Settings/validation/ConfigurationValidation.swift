@@ -1,8 +1,10 @@
 import Access
+import Authentication
 import Caching
 import Interception
 import Message
 import Routing
+import Origins
 import Rules
 import Tokens
 

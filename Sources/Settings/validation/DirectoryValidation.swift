@@ -1,4 +1,5 @@
 import Access
+import Authentication
 
 /// Checks the settings of a directory that depend on each other.
 func directoryErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {

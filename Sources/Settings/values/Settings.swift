@@ -1,4 +1,6 @@
+import Origins
 import Access
+import Authentication
 import Interception
 import Message
 import Routing

@@ -1,10 +1,10 @@
-import Access
+import Authentication
 import ClientSetup
 import Credentials
 import Foundation
 import Message
 import Provisioning
-import Routing
+import Origins
 import Server
 import Settings
 import Storage

@@ -251,7 +251,9 @@ final class Trial {
                     world.count { if isKept { $0.kept += 1 } else { $0.lost += 1 } }
                     if !isKept {
                         lost.withLock {
-                            $0.append("\(question.summary): \(asks.map(\.description)) \(answer.fields)")
+                            $0.append(
+                                "\(question.summary): \(asks.map(\.description)) \(answer.fields)"
+                                    + world.events(question.representation))
                         }
                     }
                     if answer.closes, let again = try? larder.connect() { stream = again }

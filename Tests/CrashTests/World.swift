@@ -26,9 +26,29 @@ final class World: Sendable {
         var removalsBegun: [Int: Int] = [:]
         /// What the origin is sending, by how many at once. What was stored before may have gone for what comes.
         var fetches: [Representation: Int] = [:]
+        /// What happened to each lately, for whoever has to explain a loss.
+        var events: [Representation: [Event]] = [:]
+        /// The moment by which all was committed in the life before this one.
+        var committed = Instant.now
         var faults: [String] = []
         var tally = Tally()
+
+        mutating func note(_ representation: Representation, _ text: @autoclosure () -> String) {
+            if events[representation, default: []].count == eventsMax { events[representation]?.removeFirst() }
+            events[representation, default: []].append(Event(at: .now, text: text()))
+        }
+
+        mutating func note(_ number: Int, _ text: String) {
+            for language in Language.allCases { note(Representation(number: number, language: language), text) }
+        }
     }
+
+    private struct Event {
+        var at: Instant
+        var text: String
+    }
+
+    private static let eventsMax = 24
 
     private struct Change {
         var version: Int
@@ -75,6 +95,7 @@ final class World: Sendable {
     func change(_ number: Int) -> Int {
         state.withLock {
             $0.versions[number] += 1
+            $0.note(number, "the origin changes it")
             for language in Language.allCases {
                 $0.stored[Representation(number: number, language: language)] = nil
             }
@@ -88,6 +109,7 @@ final class World: Sendable {
             for number in numbers {
                 state.removals[number, default: 0] += 1
                 state.removalsBegun[number, default: 0] += 1
+                state.note(number, "a removal begins")
             }
         }
     }
@@ -97,6 +119,7 @@ final class World: Sendable {
             for number in numbers {
                 let left = state.removals[number, default: 1] - 1
                 state.removals[number] = left == 0 ? nil : left
+                state.note(number, "a removal has ended")
                 for language in Language.allCases {
                     state.stored[Representation(number: number, language: language)] = nil
                 }
@@ -109,6 +132,7 @@ final class World: Sendable {
     func beginFetch(_ representation: Representation) {
         state.withLock { state in
             state.fetches[representation, default: 0] += 1
+            state.note(representation, "the origin is asked")
             if state.stored.removeValue(forKey: representation) != nil { state.tally.forgotten += 1 }
         }
     }
@@ -118,6 +142,7 @@ final class World: Sendable {
         state.withLock { state in
             let left = state.fetches[representation, default: 1] - 1
             state.fetches[representation] = left == 0 ? nil : left
+            state.note(representation, "the origin has sent it")
         }
     }
 
@@ -162,6 +187,10 @@ final class World: Sendable {
             if answer.status == 206 { state.tally.parts += 1 }
             if answer.status == 304 { state.tally.notModified += 1 }
             let representation = question.representation
+            state.note(
+                representation,
+                "\(question.summary): \(answer.status), \(answer.body.count) bytes, version \(version ?? 0), "
+                    + "whole \(answer.isWhole), \(answer.fields["cache-status"] ?? "")")
             guard let version else { return }
             if answer.isHit {
                 state.tally.hits += 1
@@ -176,6 +205,7 @@ final class World: Sendable {
             else { return }
             if state.stored[representation]?.version != version {
                 state.stored[representation] = Stored(version: version, at: now)
+                state.note(representation, "counts as stored")
             }
         }
     }
@@ -192,6 +222,15 @@ final class World: Sendable {
 
     var faults: [String] { state.withLock { $0.faults } }
 
+    /// What happened to it lately, in seconds before or after the moment by which all was committed in the life before this one.
+    func events(_ representation: Representation) -> String {
+        state.withLock { state in
+            (state.events[representation] ?? []).map { event in
+                "\n    \(event.at - state.committed) \(event.text)"
+            }.joined()
+        }
+    }
+
     // MARK: kills
 
     /// The process was killed: what was not committed may be undone.
@@ -205,6 +244,7 @@ final class World: Sendable {
                 state.changes[number] = kept.isEmpty ? nil : [kept[kept.count - 1]]
             }
             state.seen = [:]
+            state.committed = committed
             let stored = state.stored.filter { $0.value.at <= committed }
             state.stored = [:]
             return stored

@@ -60,7 +60,7 @@ extension RegistryClient {
                 ], environment: host.environment(home: home))
         })
 
-    /// An archive with one package. Its indexes have addresses by their digests, and `Release` is signed in both ways.
+    /// An archive with one package. Its index is packed and has an address by its digest, and `Release` is signed in both ways.
     @Sendable private static func publishArchive(_ host: ProxiedHost, _ release: Release) async throws -> [String] {
         let place = host.place
         let control = """
@@ -87,10 +87,13 @@ extension RegistryClient {
 
             """
         let folder = "www/dists/stable/main/binary-amd64"
-        try place.write("\(folder)/Packages", index.utf8)
-        let digest = try await place.digest(of: "\(folder)/Packages")
+        let plain = try place.write("index/Packages", index.utf8)
+        let packed = try await place.run("gzip", ["-nk", "--force", plain])
+        try #require(packed.status == 0, "\(packed)")
+        let bytes = place.bytes("index/Packages.gz")
+        let digest = try await place.digest(of: "index/Packages.gz")
         let byHash = "\(folder)/by-hash/SHA256/\(digest)"
-        try place.write(byHash, index.utf8)
+        for file in ["\(folder)/Packages.gz", byHash] { try place.write(file, bytes) }
         // The last line is not a digest: debootstrap overlooks that of an InRelease.
         try place.write(
             "www/dists/stable/Release",
@@ -100,7 +103,8 @@ extension RegistryClient {
             Components: main
             Date: Sat, 01 Aug 2026 00:00:00 UTC
             SHA256:
-             \(digest) \(index.utf8.count) main/binary-amd64/Packages
+             \(try await place.digest(of: "index/Packages")) \(index.utf8.count) main/binary-amd64/Packages
+             \(digest) \(bytes.count) main/binary-amd64/Packages.gz
             Acquire-By-Hash: yes
 
             """.utf8)

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -58,6 +59,61 @@ extension RegistryClient {
                     host.url,
                     script,
                 ], environment: host.environment(home: home))
+        })
+
+    /// It asks for everything with `no-cache`, and for no index by its digest. Downloads with wget.
+    static let aptMirror = RegistryClient(
+        name: "apt-mirror", recipe: "debian",
+        programs: ["apt-mirror", "wget", "dpkg-deb"] + SigningKey.programs, ways: [.http, .password],
+        isValidated: true,
+        limits: [
+            .originDown: "it asks with no-cache",
+            .wrongBody: "Larder has stored the wrong file, and the origin calls it current",
+        ],
+        publish: { host, release in Array(try await publishArchive(host, release).prefix(1)) },
+        install: { host, home, _ in
+            let place = host.place
+            let name = home.name
+            let trust = host.root.map { "ca_certificate = \($0)\n" } ?? ""
+            try place.write("\(name)/.wgetrc", "waitretry = 0\n\(trust)".utf8)
+            let login = host.credentials == nil ? "" : "set proxy_user ali\nset proxy_password sesame"
+            let configuration = try place.write(
+                "\(name)/mirror.list",
+                """
+                set base_path \(home.path)
+                set defaultarch amd64
+                set nthreads 2
+                set _contents 0
+                set run_postmirror 0
+                set use_proxy on
+                set http_proxy \(host.larder.url)
+                set https_proxy \(host.larder.url)
+                \(login)
+                deb \(host.url) stable main
+
+                """.utf8)
+            // wget names a directory after host and port, and apt-mirror looks for the host alone.
+            for folder in ["skel", "mirror"] {
+                try place.makeDirectory("\(name)/\(folder)")
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(home.path)/\(folder)/\(ProxiedHost.name)", withDestinationPath: host.authority)
+            }
+            let mirrored = try await place.run("apt-mirror", [configuration], environment: ["HOME": home.path])
+            guard mirrored.status == 0 else { return mirrored }
+            // It ends with 0 whatever it could download.
+            let key = try await SigningKey.take(in: place)
+            let script = """
+                set -e
+                cd mirror/\(ProxiedHost.name)/dists/stable
+                gpgv --keyring \(key.binary) Release.gpg Release
+                sed -n 's/^ \\(.*\\) .* /\\1  /p' Release | sha256sum --check --strict
+                cd \(home.path)/mirror
+                sha256sum --check --strict ../var/SHA256
+                """
+            var checked = try await place.run("sh", ["-c", script], in: home.path)
+            checked.out += mirrored.out
+            checked.err += mirrored.err
+            return checked
         })
 
     /// An archive with one package. Its index is packed and has an address by its digest, and `Release` is signed in both ways.

@@ -24,8 +24,8 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
     let install: @Sendable (ProxiedHost, _ home: Home, Release) async throws -> Workplace.Output
 
     static let all = [
-        pip, uv, bandersnatch, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman, apt,
-        debootstrap, dnf, gitLFS, aria2, huggingface,
+        pip, uv, bandersnatch, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman,
+        apt, debootstrap, aptMirror, dnf, gitLFS, aria2, huggingface,
     ]
 
     /// The cookie of a content delivery network, which some recipes drop.

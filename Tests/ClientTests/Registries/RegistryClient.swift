@@ -24,7 +24,7 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
     let install: @Sendable (ProxiedHost, _ home: Home, Release) async throws -> Workplace.Output
 
     static let all = [
-        pip, uv, bandersnatch, npm, cargo, go, maven, gem, bundler, composer, skopeo, skopeoWithTokens, podman,
+        pip, uv, bandersnatch, npm, cargo, go, maven, gradle, gem, bundler, composer, skopeo, skopeoWithTokens, podman,
         apt, debootstrap, aptMirror, dnf, gitLFS, aria2, huggingface,
     ]
 

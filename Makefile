@@ -8,7 +8,7 @@ SHELL := /bin/bash
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev liblmdb-dev libisal-dev libsodium-dev libpsl-dev libpacparser-dev libkrb5-dev libldap-dev libhiredis-dev libmimalloc-dev pkg-config
 TEST_PACKAGES := nginx-light apt-utils python3-pip python3-venv git curl wget fcgiwrap openssl apache2-utils shellcheck busybox fish default-jre-headless libnss3-tools maven ruby composer unzip skopeo golang-go squid dante-server microsocks apache2-bin libapache2-mod-auth-gssapi gss-ntlmssp krb5-kdc krb5-admin-server krb5-user slapd ldap-utils redis-server python3-botocore python3-oauthlib python3-requests python3-aiohttp haproxy chromium gpg gpg-agent gpgconf gpgv debootstrap apt-mirror gradle dnf rpm createrepo-c podman ruby-bundler git-lfs aria2
 # What they need from PyPI, in a directory of their own.
-TEST_CLIENTS := uv huggingface_hub bandersnatch
+TEST_CLIENTS := uv huggingface_hub bandersnatch hf_transfer py-rattler
 BENCH_PACKAGES := gcc libc6-dev binutils valgrind strace
 FORMATTED := Package.swift Sources Tests
 RELEASE := swift build -c release --static-swift-stdlib --product larder

@@ -136,11 +136,34 @@ final class Workplace: Sendable {
         children.withLock { $0.removeAll { $0 === child } }
         return Output(status: status, out: child.output, err: child.errors)
     }
+
+    /// Runs a program of Python that needs this module.
+    func runPython(
+        with module: String, _ program: String, _ arguments: [String], environment: [String: String] = [:]
+    ) async throws -> Output {
+        let interpreter = try #require(python(with: module), "no Python has \(module)")
+        return try await run(interpreter, ["-c", program] + arguments, environment: environment)
+    }
 }
 
 /// Where a program is on this machine; nil where it is not.
 func installed(_ program: String) -> String? {
+    copies(of: program).first
+}
+
+/// A Python that has this module, as in the environment that Tests/install-clients.sh makes; nil where there is none.
+func python(with module: String) -> String? {
+    copies(of: "python3").first { python in
+        let library = "\((python as NSString).deletingLastPathComponent)/../lib"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: library)) ?? []
+        return versions.contains {
+            FileManager.default.fileExists(atPath: "\(library)/\($0)/site-packages/\(module)")
+        }
+    }
+}
+
+private func copies(of program: String) -> [String] {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
     return (path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/bin", "/sbin"])
-        .map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+        .map { "\($0)/\(program)" }.filter { FileManager.default.isExecutableFile(atPath: $0) }
 }

@@ -64,6 +64,25 @@ extension RegistryClient {
             return try await host.place.run("hf", ["download", "larder/demo", "model.bin"], environment: environment)
         })
 
+    /// From PyPI. A byte tells it how long the file is; then it asks for four ranges at a time. It compares no digest.
+    static let hfTransfer = RegistryClient(
+        name: "hf_transfer", recipe: "huggingface", modules: ["hf_transfer"], asksForRanges: true,
+        publish: { host, release in [try await publishObject(modelStore, host.place, release, copies: 20).path] },
+        install: { host, home, _ in
+            let url = host.url + textOfFile(host.place.path("object-path"))
+            let program = """
+                import hf_transfer, sys
+                url, file = sys.argv[1:]
+                hf_transfer.download(url=url, filename=file, max_files=4, chunk_size=1 << 18)
+                """
+            let output = try await host.place.runPython(
+                with: "hf_transfer", program, [url, "\(home.path)/data"], environment: host.environment(home: home))
+            guard output.status == 0 else { return output }
+            // The fetch in the background may take longer than the client.
+            try await eventually("the whole is stored") { try await host.larder.statistic("store", "stored") > 0 }
+            return output
+        })
+
     private static let modelStore = "/repos/ab/cd/\(String(repeating: "e", count: 64))/"
 
     private struct Object {

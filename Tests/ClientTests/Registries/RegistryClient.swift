@@ -8,12 +8,16 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
     /// What stands in an entry of `recipes`, without its hosts.
     let recipe: String
     /// The client can be tested if all of these are installed.
-    let programs: [String]
+    var programs: [String] = []
+    /// And if a Python has each of these.
+    var modules: [String] = []
     var ways = Way.allCases
     /// Directives of nginx.
     var server = ""
     /// Whether each request goes to the origin, which may answer 304.
     var isValidated = false
+    /// Whether it asks for ranges alone. They are passed on until Larder has begun to receive the whole.
+    var asksForRanges = false
     var needsRoot = false
     /// The changes of a registry that this client does not get over, and why.
     var limits: [Change: String] = [:]
@@ -25,13 +29,16 @@ struct RegistryClient: Sendable, CustomTestStringConvertible {
 
     static let all = [
         pip, uv, bandersnatch, npm, cargo, go, maven, gradle, gem, bundler, composer, skopeo, skopeoWithTokens, podman,
-        apt, debootstrap, aptMirror, dnf, gitLFS, aria2, huggingface,
+        apt, debootstrap, aptMirror, dnf, gitLFS, aria2, huggingface, hfTransfer, rattler, rattlerWithShards,
     ]
 
     /// The cookie of a content delivery network, which some recipes drop.
     static let cookie = "add_header Set-Cookie '_cfuvid=secret; path=/'; "
 
-    var isInstalled: Bool { programs.allSatisfy { installed($0) != nil } && (!needsRoot || getuid() == 0) }
+    var isInstalled: Bool {
+        programs.allSatisfy { installed($0) != nil } && modules.allSatisfy { python(with: $0) != nil }
+            && (!needsRoot || getuid() == 0)
+    }
     var testDescription: String { name }
 
     /// What can happen between two installations.

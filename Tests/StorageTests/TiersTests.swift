@@ -352,6 +352,21 @@ struct TiersTests {
         }
     }
 
+    @Test(arguments: Engine.allCases)
+    func `a response that is outdated when it has been stored is removed, and says so`(_ engine: Engine) throws {
+        try with(engine) { room in
+            let asMeant = try room.record("a", "en|1")
+            #expect(room.tiers.insert(asMeant) { false } && asMeant.tenure == .asMeant)
+            let outdated = try room.record("a", "en|2")
+            // A client that found it in between is served from it.
+            #expect(room.tiers.insert(outdated) { room.heads("a") == ["en|2"] })
+            #expect(outdated.tenure == .outdated && outdated.isRevoked)
+            room.tiers.persist(outdated, isPromised: true)
+            room.leaveToBackStore()
+            #expect(room.heads("a") == [])
+        }
+    }
+
     @Test func `what is in memory needs no rescue`() throws {
         try withDamaged { room, record in
             let other = try room.store("b", "en|1")

@@ -29,6 +29,9 @@ extension Service {
             status.detail = status.detail ?? "memory-only"
         case .unpinned:
             if status.isStored { status.detail = status.detail ?? "unpinned" }
+        case .outdated:
+            status.isStored = false
+            status.detail = status.detail ?? "\(NotStoredReason.outdated.token)"
         }
         return status
     }

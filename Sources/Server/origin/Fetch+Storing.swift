@@ -222,13 +222,8 @@ extension Fetch {
 
     // MARK: visible
 
-    /// Makes it visible, unless it became outdated at this moment: then it is for those who wait for it already.
-    private func insert(_ record: StoredResponse) -> Bool {
-        // Asked again after the insertion: an invalidation on another thread either finds the response in the store, or is seen here.
-        guard request.tier.insert(record) else { return false }
-        if isOutdated { request.tier.remove(record) }
-        return true
-    }
+    /// Makes it visible, unless it became outdated at this moment: then it is for those who wait for it already, and `Cache-Status` says so.
+    private func insert(_ record: StoredResponse) -> Bool { request.tier.insert(record) { isOutdated } }
 
     /// What the origin says now may be from before an unsafe request or a purge.
     private var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
@@ -573,7 +568,7 @@ extension Fetch {
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
         guard !renewed.suits(request), !isOutdated else { return renewed }
         let alias = renewed.renewed(for: request)
-        _ = request.tier.insert(alias)
+        _ = insert(alias)
         return alias
     }
 

@@ -6,4 +6,6 @@ package enum Tenure: UInt8, Sendable {
     case memoryOnly
     /// It is to be pinned, and the quota of pinned responses is full: it may be evicted.
     case unpinned
+    /// It was outdated by the time it had been stored, and so it was removed: it is for those who have found it alone.
+    case outdated
 }

@@ -92,10 +92,16 @@ package final class Tiers: Sendable {
     }
 
     /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.
-    package func insert(_ record: StoredRecord) -> Bool {
+    /// - Parameter isOutdated: whether something was removed that the response may be older than. It is asked after the insertion: a removal on
+    ///   another thread either finds the response or is known by then. If so, the response is removed, and its `tenure` says so.
+    package func insert(_ record: StoredRecord, isOutdated: () -> Bool = { false }) -> Bool {
         guard let displaced = memory.shelves.insert(record) else { return false }
         for other in displaced { removeFromBackStore(other) }
         removeOlder(than: record)
+        if isOutdated() {
+            record.tenure = .outdated
+            remove(record)
+        }
         return true
     }
 

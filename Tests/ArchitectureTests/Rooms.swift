@@ -13,13 +13,14 @@ struct DeclaredRoom: Equatable {
 /// The rooms of Package.swift.
 enum Rooms {
     static let declared = read((try? Tree.text("Package.swift")) ?? "")
-    static let core = names { $0 == .core || $0 == .parser }
-    static let edge = names { $0 == .edge }
-    static let drivers = names { $0 == .driver }
+    static let coreKinds: Set<DeclaredRoom.Kind> = [.core, .parser]
+    static let core = names(of: coreKinds)
+    static let edge = names(of: [.edge])
+    static let drivers = names(of: [.driver])
     static let all = core.union(edge).union(drivers)
 
-    private static func names(_ isOfThem: (DeclaredRoom.Kind) -> Bool) -> Set<String> {
-        Set(declared.filter { isOfThem($0.kind) }.map(\.name))
+    private static func names(of kinds: Set<DeclaredRoom.Kind>) -> Set<String> {
+        Set(declared.filter { kinds.contains($0.kind) }.map(\.name))
     }
 
     static func named(_ name: String) -> DeclaredRoom? { declared.first { $0.name == name } }

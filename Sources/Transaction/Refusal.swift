@@ -259,7 +259,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .digestMismatch:
             Row(
                 "digest-mismatch", 502, "http_protocol_error", .origin,
-                "The body of the response does not have the digest that it should have.")
+                "The content that the origin sent does not have the digest that it should have.")
         case .redirectLoop:
             Row(
                 "redirect-loop", 502, "http_protocol_error", .origin,

@@ -63,6 +63,12 @@ package struct RequestMachine: Sendable {
             collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts) && !cache.hasPreconditions
         }
 
+        /// Whether the request takes a transfer that is under way, and leads none: a part of a response that is stored as a whole alone.
+        var mayJoin: Bool {
+            collapses && isStored && cache.method == .get && cache.hasRange && !storesParts && !cache.hasPreconditions
+                && mayFollow
+        }
+
         /// Whether the request may have the answer to a question that the origin was asked before it came. Not with `no-cache` or
         /// `max-age=0` (RFC 9111 §5.2.1.1, §5.2.1.4), unless the policy says that anything stored will do.
         var mayFollow: Bool {
@@ -103,6 +109,8 @@ package struct RequestMachine: Sendable {
         case following
         /// A response for the key has proven a moment ago to be for one client alone: nobody waits for another's.
         case keptApart
+        /// No transfer for the key is under way.
+        case nobodyLeads
         /// The transfer that this request follows published a response.
         case leaderPublished(PublishedUse)
         /// The transfer ended with a response that only its leader may have.
@@ -158,6 +166,8 @@ package struct RequestMachine: Sendable {
         case serveStale
         /// Join the transfer for this key, as its leader if there is none: `leading`, `following`, `keptApart` or `lookAgain` follows.
         case lead
+        /// Join the transfer for this key if there is one: `following`, `nobodyLeads`, `keptApart` or `lookAgain` follows.
+        case join
         /// Wait for the leader: `leaderPublished`, `leaderNotShared`, `leaderFailed` or `collapseTimedOut` follows.
         case follow
         /// Ask the origin.
@@ -219,7 +229,7 @@ package struct RequestMachine: Sendable {
             return request.needsIdentity ? .identify : .decide(resolved: false)
         case .refused(let refusal): return refuse(refusal)
         case .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
-            .keptApart,
+            .keptApart, .nobodyLeads,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -233,7 +243,7 @@ package struct RequestMachine: Sendable {
             return .decide(resolved: false)
         case .refused(let refusal): return refuse(refusal)
         case .head, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
-            .keptApart,
+            .keptApart, .nobodyLeads,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -250,7 +260,7 @@ package struct RequestMachine: Sendable {
             return allowed()
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
-            .keptApart,
+            .keptApart, .nobodyLeads,
             .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
             .partNotKept:
             outOfOrder()
@@ -279,7 +289,7 @@ package struct RequestMachine: Sendable {
             return missed(.varyMiss, isConditional: hasValidators && request.cache.method == .get)
         case .farAhead: return retrieveAlone(.partial)
         case .refused(let refusal): return refuse(refusal)
-        case .head, .identified, .verdict, .leading, .lookAgain, .following, .keptApart, .leaderPublished,
+        case .head, .identified, .verdict, .leading, .lookAgain, .following, .keptApart, .nobodyLeads, .leaderPublished,
             .leaderNotShared,
             .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
@@ -318,7 +328,7 @@ package struct RequestMachine: Sendable {
             guard request.mayFollow else { return retrieve(plan) }
             state = .following(plan.reason)
             return .follow
-        case .keptApart: return retrieve(plan)
+        case .keptApart, .nobodyLeads: return retrieve(plan)
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leaderPublished,
             .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
@@ -340,7 +350,7 @@ package struct RequestMachine: Sendable {
             return .serveStale
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .keptApart, .bodyUnavailable, .holeFound, .partNotKept:
+            .following, .keptApart, .nobodyLeads, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
     }
@@ -356,7 +366,7 @@ package struct RequestMachine: Sendable {
             return .fillHole
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed:
+            .following, .keptApart, .nobodyLeads, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed:
             outOfOrder()
         }
     }
@@ -365,7 +375,7 @@ package struct RequestMachine: Sendable {
         switch event {
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
+            .following, .keptApart, .nobodyLeads, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
             .bodyUnavailable,
             .holeFound, .partNotKept:
             outOfOrder()
@@ -377,7 +387,7 @@ package struct RequestMachine: Sendable {
         // The reason that was found last is the one that the client gets, if it has not been sent the other.
         case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .keptApart, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
+            .following, .keptApart, .nobodyLeads, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed,
             .bodyUnavailable,
             .holeFound, .partNotKept:
             outOfOrder()
@@ -392,11 +402,10 @@ package struct RequestMachine: Sendable {
     private mutating func leadOrRetrieve(_ plan: RetrievalPlan) -> Action {
         forwardReason = plan.reason
         // The validators replace the client's own conditions, so the result of a validation can serve other requests as well.
-        guard request.mayLead || (request.collapses && plan.isConditional && request.isStored) else {
-            return retrieve(plan)
-        }
+        let mayLead = request.mayLead || (request.collapses && plan.isConditional && request.isStored)
+        guard mayLead || request.mayJoin else { return retrieve(plan) }
         state = .choosingLeader(plan)
-        return .lead
+        return mayLead ? .lead : .join
     }
 
     private mutating func retrieveAlone(_ reason: CacheStatus.ForwardReason) -> Action {

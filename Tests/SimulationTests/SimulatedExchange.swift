@@ -65,7 +65,8 @@ final class SimulatedExchange {
             case .lookUp:
                 fold()
                 action = lookUp()
-            case .lead: action = lead()
+            case .lead: action = lead(mayLead: true)
+            case .join: action = lead(mayLead: false)
             case .follow: return
             case .serve: return serveSelected()
             case .serveAndRevalidate:
@@ -165,7 +166,7 @@ final class SimulatedExchange {
         }
     }
 
-    private func lead() -> RequestMachine.Action {
+    private func lead(mayLead: Bool) -> RequestMachine.Action {
         guard world.store.records[request.uri].first === newest else { return machine.on(.lookAgain) }
         if world.store.keepsApart(request.uri, now: world.trueTime) {
             world.note(.keptApart)
@@ -181,6 +182,7 @@ final class SimulatedExchange {
             running.followers.append(self)
             return action
         }
+        guard mayLead else { return machine.on(.nobodyLeads) }
         leading = ModelTransfer(uri: request.uri)
         world.store.transfers.append(leading!)
         return machine.on(.leading)

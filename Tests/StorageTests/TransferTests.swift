@@ -55,7 +55,7 @@ struct TransferTests {
                 leader.resolve(.failed(code: Int32(number)))
                 guard case .failed(Int32(number))? = transfer.outcome else { throw Unexpected.notFollowing }
                 leaders[number] = nil
-            case .lookAgain, .keptApart: throw Unexpected.notLeading
+            case .lookAgain, .keptApart, .nobodyLeads: throw Unexpected.notLeading
             }
             #expect(tier.statistics.transferCount == leaders.count)
         }
@@ -91,6 +91,16 @@ struct TransferTests {
         }
         // Another variant, or a request that may not use the record: it leads.
         _ = try self.leader("a", knownNewest: record)
+    }
+
+    @Test func `who may not lead follows, and begins nothing`() throws {
+        func joins() -> Leadership { tier.lead(storageKey("a"), Array("a".utf8), knownNewest: nil, mayLead: false) }
+        guard case .nobodyLeads = joins() else { throw Unexpected.notLeading }
+        let leader = try leader("a")
+        guard case .follow = joins() else { throw Unexpected.notFollowing }
+        leader.abandon()
+        guard case .nobodyLeads = joins() else { throw Unexpected.notLeading }
+        #expect(tier.statistics.transferCount == 0)
     }
 
     @Test func `after a record was freshened, others look it up again`() throws {
@@ -131,7 +141,7 @@ struct TransferTests {
             switch tier.lead("\(number)", askedAt: .zero) {
             case .keptApart: count += 1
             case .lead: break
-            case .follow, .lookAgain: throw Unexpected.notLeading
+            case .follow, .nobodyLeads, .lookAgain: throw Unexpected.notLeading
             }
         }
         #expect((1...4_096).contains(count))

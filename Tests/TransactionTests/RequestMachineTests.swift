@@ -7,14 +7,16 @@ import Transaction
 private func request(
     _ method: Method = .get, fields: Fields = Fields(), isTunnel: Bool = false, isUpgrade: Bool = false,
     hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true,
-    use: CacheUse = []
+    use: CacheUse = [], storesParts: Bool = true
 ) -> RequestMachine.Request {
     var cache = CacheRequest(method: method, fields: fields)
     cache.hasBody = hasBody
     return RequestMachine.Request(
         cache: cache, isTunnel: isTunnel, isUpgrade: isUpgrade, hasBody: hasBody, needsIdentity: needsIdentity,
-        asksForOriginState: asksForOriginState, collapses: collapses, use: use)
+        asksForOriginState: asksForOriginState, collapses: collapses, use: use, storesParts: storesParts)
 }
+
+private let range = fields((.range, "bytes=0-9"))
 
 private func fields(_ lines: (FieldName, String)...) -> Fields {
     var result = Fields()
@@ -112,6 +114,17 @@ struct RequestMachineTests {
             "where responses are for one client each, nobody waits for another's", request(),
             [.head, allow, .stored(.validate(.responseNoCache)), .keptApart],
             expect: [decide, .lookUp, .lead, retrieve(.stale, conditional: true)]),
+        Row(
+            "where the whole alone is stored, a part joins its fetch", request(fields: range, storesParts: false),
+            [.head, allow, .stored(nil), .following, .leaderPublished(.serve)],
+            expect: [decide, .lookUp, .join, .follow, .servePublished]),
+        Row(
+            "and leads none", request(fields: range, storesParts: false), [.head, allow, .stored(nil), .nobodyLeads],
+            expect: [decide, .lookUp, .join, retrieve(.uriMiss)]),
+        Row(
+            "with no-cache it joins none either",
+            request(fields: fields((.range, "bytes=0-9"), (.cacheControl, "no-cache")), storesParts: false),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, retrieve(.uriMiss)]),
         Row(
             "no-cache joins no fetch that began before it", request(fields: fields((.cacheControl, "no-cache"))),
             [.head, allow, .stored(.validate(.requestNoCache)), .following],
@@ -233,6 +246,7 @@ struct RequestMachineTests {
                 .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),
             ]
         case .lead: options = [.leading, .following, .keptApart, .lookAgain]
+        case .join: options = [.nobodyLeads, .following, .keptApart, .lookAgain]
         case .follow:
             options = [
                 .leaderPublished(.serve), .leaderPublished(.validate), .leaderPublished(.unsuitable), .leaderNotShared,

@@ -207,7 +207,8 @@ final class Exchange: FetchListener {
         case .lookUp:
             fold()
             return lookUpStored()
-        case .lead: return lead()
+        case .lead: return lead(mayLead: true)
+        case .join: return lead(mayLead: false)
         case .follow: follow()
         case .serve(_, let ttl): serveSelected(ttl: ttl)
         case .serveAndRevalidate(_, let ttl):
@@ -215,7 +216,9 @@ final class Exchange: FetchListener {
             serveSelected(ttl: ttl)
         case .servePublished, .serveStale, .fillHole:
             preconditionFailure("whoever tells the machine of this serves it")
-        case .retrieve(let plan): retrieve(plan)
+        case .retrieve(let plan):
+            if isPartOfWrongBody { return machine.on(.refused(.digestMismatch)) }
+            retrieve(plan)
         case .tunnel: tunnel()
         case .refuse(let refusal): refuse(refusal)
         }
@@ -464,11 +467,14 @@ final class Exchange: FetchListener {
 
     // MARK: leading and following
 
-    private func lead() -> RequestMachine.Action {
+    /// - Parameter mayLead: false if the request joins a transfer that is under way, and begins none.
+    private func lead(mayLead: Bool) -> RequestMachine.Action {
         precondition(isAtRest, "what is waited for here would never be cancelled")
         if request.peer != nil { tellPeerOfWork() }
         let now = worker.loop.now.sinceStart
-        switch request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest, askedAt: now) {
+        switch request.zone.lead(
+            request.key, request.keyBytes, knownNewest: lookUp.newest, askedAt: now, mayLead: mayLead)
+        {
         case .lead(let transfer):
             waiting = .leading(transfer)
             return machine.on(.leading)
@@ -476,6 +482,7 @@ final class Exchange: FetchListener {
             waiting = .leading(transfer)
             return machine.on(.following)
         case .keptApart: return machine.on(.keptApart)
+        case .nobodyLeads: return machine.on(.nobodyLeads)
         case .lookAgain: return machine.on(.lookAgain)
         }
     }
@@ -545,7 +552,7 @@ final class Exchange: FetchListener {
     /// A leader whose origin failed publishes the response that was stored before, unchanged or marked as outdated. Each
     /// follower then decides from its own directives whether a stale response will do.
     private func use(ofPublished record: StoredResponse) -> RequestMachine.PublishedUse {
-        guard suits(record) else { return .unsuitable }
+        guard suits(record), !(request.handling.provesBodies && isFarAhead(of: record)) else { return .unsuitable }
         if record === lookUp.selected || record.terms.isOutdated {
             return mayServeStaleOnError(record) ? .serve : .unsuitable
         }
@@ -556,6 +563,11 @@ final class Exchange: FetchListener {
     }
 
     // MARK: retrieving
+
+    /// Whether a part is wanted of a body that did not have its digest a moment ago. In parts, a client would get all of it.
+    private var isPartOfWrongBody: Bool {
+        request.cache.hasRange && request.method == .get && !request.hasMismatched && worker.hasMismatched(request)
+    }
 
     private func retrieve(_ plan: RetrievalPlan) {
         if request.peer != nil { tellPeerOfWork() }

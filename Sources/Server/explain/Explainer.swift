@@ -100,6 +100,9 @@ struct Explainer {
             case .lead:
                 mayJoin = true
                 action = machine.on(.leading)
+            case .join:
+                mayJoin = true
+                action = machine.on(.nobodyLeads)
             case .serve(let age, let ttl): return served(age: age, ttl: ttl)
             case .serveAndRevalidate:
                 return (.stale, "the stored response is stale, and is served while the origin is asked")

@@ -38,9 +38,10 @@ package final class Zone: Sendable {
 
     /// See `MemoryTier.lead`.
     func lead(
-        _ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
+        _ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil,
+        mayLead: Bool = true
     ) -> Leadership {
-        tier.lead(key, uri, knownNewest: knownNewest, askedAt: now)
+        tier.lead(key, uri, knownNewest: knownNewest, askedAt: now, mayLead: mayLead)
     }
 
     func invalidate(_ key: StorageKey, _ uri: [UInt8]) -> Int {

@@ -152,8 +152,9 @@ extension Fetch {
             sink = .pass(window, trailers)
             body = window
         }
-        notify { unsafe $0.fetchPassed(head, response, whole, body, trailers) }
+        // Before the client has its part: what it asks for next joins the fetch of the whole.
         if let length = passing.wantedWhole { fetchWhole(length, like: response) }
+        notify { unsafe $0.fetchPassed(head, response, whole, body, trailers) }
     }
 
     /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in

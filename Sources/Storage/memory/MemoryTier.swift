@@ -111,10 +111,12 @@ package final class MemoryTier: Sendable {
     /// - Parameters:
     ///   - knownNewest: the first response that `lookup` returned. Nil if it returned none.
     ///   - now: the time since the start of the process, if the caller can do without a transfer (`Leadership.keptApart`). Nil if not.
+    ///   - mayLead: whether the caller begins a transfer if none is under way.
     package func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil,
+        mayLead: Bool = true
     ) -> Leadership {
-        shelves.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now)
+        shelves.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now, mayLead: mayLead)
     }
 }
 

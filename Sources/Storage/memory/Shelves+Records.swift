@@ -111,7 +111,7 @@ extension Shelves {
 
 extension Shelves {
     func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration?, mayLead: Bool
     ) -> Leadership {
         read(shardIndex(key)) { shard in
             let newest = unsafe keyBytes.withUnsafeBytes { unsafe shard.table.variants(key, $0)?.first }
@@ -122,6 +122,7 @@ extension Shelves {
             if let running, running.keyBytes == keyBytes {
                 return .follow(Transfer(running, self, isLeader: false))
             }
+            guard mayLead else { return .nobodyLeads }
             let state = TransferState(key: key, keyBytes: keyBytes)
             if running == nil { shard.transfers.insert(state) }
             return .lead(Transfer(state, self, isLeader: true))

@@ -187,9 +187,10 @@ package final class Tiers: Sendable {
     }
 
     package func lead(
-        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?, askedAt now: Duration? = nil,
+        mayLead: Bool = true
     ) -> Leadership {
-        memory.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now)
+        memory.lead(key, keyBytes, knownNewest: knownNewest, askedAt: now, mayLead: mayLead)
     }
 
     package var invalidations: Int { memory.invalidations }

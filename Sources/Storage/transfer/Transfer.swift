@@ -97,6 +97,8 @@ package enum Leadership: Sendable {
     case follow(Transfer)
     /// Fetch the response without leading: responses for the key are for one client each (`Transfer.Sharing.refuted`).
     case keptApart
+    /// Nobody is fetching the response, and the caller does not lead.
+    case nobodyLeads
     /// The newest response changed since the look-up: look it up again.
     case lookAgain
 }

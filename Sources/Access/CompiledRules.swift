@@ -2,7 +2,8 @@ import Rules
 
 /// The rules that decide, by what a request must have for them: made once, when the settings are loaded.
 ///
-/// With ten thousand rules a request is compared with the few that may concern it.
+/// With ten thousand rules a request is compared with the few that may concern it. LinearPolicy.swift (AccessTests) is the model that a test compares
+/// the decisions with.
 struct CompiledRules: Sendable, Equatable {
     /// By host, and by what else the other rules ask for.
     let byHost: RuleIndex

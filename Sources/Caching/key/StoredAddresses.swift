@@ -1,5 +1,6 @@
 /// The addresses from which a response was fetched, or for which it was served, if its key is that of a digest and says none of them (`DigestKey`).
-/// Purges, listings and exports by host or prefix find the response by these.
+/// Purges, listings and exports by host or prefix find the response by these. To look through all keys of digests instead would read every layer of
+/// a registry for the listing of one repository.
 ///
 /// They are bounded. Once there are `countMax`, no further one is noted: a purge or listing by it does not find the response. To put it in the
 /// place of another would write the head to the disk with each use, where clients ask more mirrors in turn than there is room for.

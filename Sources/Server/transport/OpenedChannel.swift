@@ -3,6 +3,8 @@ import Glibc
 import TLS
 
 /// The socket of a client of a listener, or in an opened tunnel, with its TLS session.
+///
+/// Where both have TLS, the session of the tunnel is inside that of the listener: one socket carries both, and a reset of it ends both.
 final class OpenedChannel {
     let session: TLSServerSession
     /// Nil if the session is inside another one, which owns the socket.

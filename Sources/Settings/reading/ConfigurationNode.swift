@@ -1,4 +1,5 @@
-/// A configuration file as a tree, whatever language it was written in. Lines and columns count from 1.
+/// A configuration file as a tree, whatever language it was written in: so Settings needs no parser, and Provisioning makes the tree from YAML. Lines
+/// and columns count from 1.
 package struct ConfigurationNode: Sendable {
     package enum Value: Sendable {
         /// - Parameter isQuoted: a quoted scalar is always text and never null.

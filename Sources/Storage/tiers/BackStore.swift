@@ -7,7 +7,8 @@
 /// has the parameter `waits`, false means that it must not block: it returns `wouldBlock` instead, and the caller repeats it with
 /// true on a thread of `perform`.
 ///
-/// A new engine is a target with one class that conforms, and one line in Zones.swift that makes it.
+/// A new engine is a target with one class that conforms, and one line in Zones.swift that makes it. What several proxies share is no back store,
+/// because nothing of it can be relied on: it is asked after both tiers, and what it has is copied into memory (Tiers+Shared.swift).
 package protocol BackStore: AnyObject, Sendable {
     // MARK: life
 

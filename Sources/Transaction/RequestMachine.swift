@@ -36,13 +36,17 @@ package struct RequestMachine: Sendable {
         package var use: CacheUse
         /// Responses to range requests are stored, and can answer other requests.
         package var storesParts: Bool
+        /// The request is for a part of a body that did not have its digest the last time: it gets bytes of a whole that is proven, and none else.
+        package var takesWhole: Bool
 
         package init(
             cache: CacheRequest, isTunnel: Bool, isUpgrade: Bool, hasBody: Bool, needsIdentity: Bool,
-            asksForOriginState: Bool, collapses: Bool, use: CacheUse = [], storesParts: Bool = true
+            asksForOriginState: Bool, collapses: Bool, use: CacheUse = [], storesParts: Bool = true,
+            takesWhole: Bool = false
         ) {
             self.use = use
             self.storesParts = storesParts
+            self.takesWhole = takesWhole
             self.cache = cache
             self.isTunnel = isTunnel
             self.isUpgrade = isUpgrade
@@ -60,7 +64,8 @@ package struct RequestMachine: Sendable {
 
         /// Whether other requests may wait for the answer to this one. Its answer must be one that can serve them.
         var mayLead: Bool {
-            collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts) && !cache.hasPreconditions
+            collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts || takesWhole)
+                && !cache.hasPreconditions
         }
 
         /// Whether the request takes a transfer that is under way, and leads none: a part of a response that is stored as a whole alone.
@@ -198,12 +203,18 @@ package struct RequestMachine: Sendable {
     package init(_ request: Request) { self.request = request }
 
     /// Replaces what the rules say about the use of the cache. For rules that depend on the user, once the user is known.
-    package mutating func apply(use: CacheUse, storesParts: Bool, collapses: Bool, asksForOriginState: Bool) {
+    package mutating func apply(
+        use: CacheUse, storesParts: Bool, takesWhole: Bool, collapses: Bool, asksForOriginState: Bool
+    ) {
         request.use = use
         request.storesParts = storesParts
+        request.takesWhole = takesWhole
         request.collapses = collapses
         request.asksForOriginState = asksForOriginState
     }
+
+    /// From now on, the part that is wanted comes from a whole that is proven (`Request.takesWhole`).
+    package mutating func takeWhole() { request.takesWhole = true }
 
     /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
     ///
@@ -318,8 +329,7 @@ package struct RequestMachine: Sendable {
         case .leading:
             var plan = plan
             plan.isLeading = true
-            state = .retrieving
-            return .retrieve(plan)
+            return retrieve(plan)
         case .lookAgain:
             state = .lookingUp
             return .lookUp
@@ -413,6 +423,8 @@ package struct RequestMachine: Sendable {
     }
 
     private mutating func retrieve(_ plan: RetrievalPlan) -> Action {
+        var plan = plan
+        plan.asksForWhole = request.takesWhole && !plan.isConditional
         state = .retrieving
         forwardReason = plan.reason
         return .retrieve(plan)

@@ -81,7 +81,7 @@ extension SimulatedExchange {
         request.handling = handling
         world.note(handling.folding == .proven ? .foldedProven : .foldedUnproven)
         machine.apply(
-            use: handling.use, storesParts: handling.storesParts,
+            use: handling.use, storesParts: handling.storesParts, takesWhole: false,
             collapses: world.collapses && !handling.asksForAccess,
             asksForOriginState: request.ifMatch != nil && handling.ifMatch == .origin)
     }

@@ -7,13 +7,14 @@ import Transaction
 private func request(
     _ method: Method = .get, fields: Fields = Fields(), isTunnel: Bool = false, isUpgrade: Bool = false,
     hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true,
-    use: CacheUse = [], storesParts: Bool = true
+    use: CacheUse = [], storesParts: Bool = true, takesWhole: Bool = false
 ) -> RequestMachine.Request {
     var cache = CacheRequest(method: method, fields: fields)
     cache.hasBody = hasBody
     return RequestMachine.Request(
         cache: cache, isTunnel: isTunnel, isUpgrade: isUpgrade, hasBody: hasBody, needsIdentity: needsIdentity,
-        asksForOriginState: asksForOriginState, collapses: collapses, use: use, storesParts: storesParts)
+        asksForOriginState: asksForOriginState, collapses: collapses, use: use, storesParts: storesParts,
+        takesWhole: takesWhole)
 }
 
 private let range = fields((.range, "bytes=0-9"))
@@ -34,9 +35,9 @@ private let allow = RequestMachine.Event.verdict(.allow(rule: nil))
 private let denied = Denial(reason: .rule, text: "not on the list")
 
 private func retrieve(
-    _ reason: CacheStatus.ForwardReason, conditional: Bool = false, leading: Bool = false
+    _ reason: CacheStatus.ForwardReason, conditional: Bool = false, leading: Bool = false, whole: Bool = false
 ) -> RequestMachine.Action {
-    .retrieve(RetrievalPlan(reason: reason, isConditional: conditional, isLeading: leading))
+    .retrieve(RetrievalPlan(reason: reason, isConditional: conditional, isLeading: leading, asksForWhole: whole))
 }
 
 @Suite("A request asks who, whether, what is stored and the origin in this order")
@@ -121,6 +122,14 @@ struct RequestMachineTests {
         Row(
             "and leads none", request(fields: range, storesParts: false), [.head, allow, .stored(nil), .nobodyLeads],
             expect: [decide, .lookUp, .join, retrieve(.uriMiss)]),
+        Row(
+            "a part of a body that was wrong leads the fetch of the whole",
+            request(fields: range, storesParts: false, takesWhole: true), [.head, allow, .stored(nil), .leading],
+            expect: [decide, .lookUp, .lead, retrieve(.uriMiss, leading: true, whole: true)]),
+        Row(
+            "and asks for it alone where it cannot be led",
+            request(fields: range, collapses: false, storesParts: false, takesWhole: true),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, retrieve(.uriMiss, whole: true)]),
         Row(
             "with no-cache it joins none either",
             request(fields: fields((.range, "bytes=0-9"), (.cacheControl, "no-cache")), storesParts: false),

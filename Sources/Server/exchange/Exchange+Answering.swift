@@ -195,6 +195,11 @@ extension Exchange {
     /// Asks the origin, because the stored response that was to be served is gone or cannot be decoded for this client.
     func refetch(_ reason: CacheStatus.ForwardReason = .uriMiss) {
         precondition(stream.isAwaiting, "the origin is asked again only before an answer is sent")
+        if request.takesWhole(worker.shared, now: worker.uptime) {
+            // What has failed is the whole of which this request wants a part. It is tried once more.
+            request.hasMismatched = true
+            machine.takeWhole()
+        }
         detachFetch()
         isAnswered = false
         lookUp.selected = nil

@@ -125,7 +125,7 @@ final class Exchange: FetchListener {
         self.request = request
         detour = nil
         awaitsContinue = request.head.minorVersion >= 1 && request.head.fields.present.contains(.expect)
-        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
+        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot, worker.shared, now: worker.uptime))
     }
 
     /// Goes on for the client of `other`, under the same configuration.
@@ -138,7 +138,7 @@ final class Exchange: FetchListener {
         self.request = request
         self.detour = detour
         awaitsContinue = false
-        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
+        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot, worker.shared, now: worker.uptime))
     }
 
     func start() {
@@ -216,9 +216,7 @@ final class Exchange: FetchListener {
             serveSelected(ttl: ttl)
         case .servePublished, .serveStale, .fillHole:
             preconditionFailure("whoever tells the machine of this serves it")
-        case .retrieve(let plan):
-            if isPartOfWrongBody { return machine.on(.refused(.digestMismatch)) }
-            retrieve(plan)
+        case .retrieve(let plan): retrieve(plan)
         case .tunnel: tunnel()
         case .refuse(let refusal): refuse(refusal)
         }
@@ -312,7 +310,8 @@ final class Exchange: FetchListener {
         request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.moment)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
-            collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)
+            takesWhole: request.takesWhole(worker.shared, now: worker.uptime), collapses: request.collapses(snapshot),
+            asksForOriginState: request.asksForOriginState)
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
@@ -411,7 +410,8 @@ final class Exchange: FetchListener {
         worker.counters.add(request.handling.folding == .proven ? .foldedProven : .foldedUnproven)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
-            collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)
+            takesWhole: request.takesWhole(worker.shared, now: worker.uptime), collapses: request.collapses(snapshot),
+            asksForOriginState: request.asksForOriginState)
     }
 
     /// Reports that no stored response was selected, with the variants that the origin may select from.
@@ -424,7 +424,7 @@ final class Exchange: FetchListener {
 
     /// Reports the selected stored response. Its body must be in memory or in the worker's disk buffer, or be large.
     func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
-        if isFarAhead(of: selected) { return machine.on(.farAhead) }
+        if !machine.request.takesWhole, isFarAhead(of: selected) { return machine.on(.farAhead) }
         let handling = request.handling(of: selected, by: snapshot)
         let terms = request.terms(of: selected)
         var reuse = reuse(of: terms, for: request.cache, use: handling.use, now: worker.wallTime)
@@ -552,7 +552,8 @@ final class Exchange: FetchListener {
     /// A leader whose origin failed publishes the response that was stored before, unchanged or marked as outdated. Each
     /// follower then decides from its own directives whether a stale response will do.
     private func use(ofPublished record: StoredResponse) -> RequestMachine.PublishedUse {
-        guard suits(record), !(request.handling.provesBodies && isFarAhead(of: record)) else { return .unsuitable }
+        guard suits(record) else { return .unsuitable }
+        if request.handling.provesBodies, !machine.request.takesWhole, isFarAhead(of: record) { return .unsuitable }
         if record === lookUp.selected || record.terms.isOutdated {
             return mayServeStaleOnError(record) ? .serve : .unsuitable
         }
@@ -563,11 +564,6 @@ final class Exchange: FetchListener {
     }
 
     // MARK: retrieving
-
-    /// Whether a part is wanted of a body that did not have its digest a moment ago. In parts, a client would get all of it.
-    private var isPartOfWrongBody: Bool {
-        request.cache.hasRange && request.method == .get && !request.hasMismatched && worker.hasMismatched(request)
-    }
 
     private func retrieve(_ plan: RetrievalPlan) {
         if request.peer != nil { tellPeerOfWork() }

@@ -454,7 +454,7 @@ final class OwnedRequest: ReceivedRequest {
     var hasIfMatch: Bool { head.fields.present.contains(.ifMatch) }
 
     /// What the request's machine needs to know.
-    func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
+    func forMachine(_ snapshot: Snapshot, _ shared: Shared, now: Duration) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
             needsIdentity: identity == nil && peer == nil
@@ -462,7 +462,12 @@ final class OwnedRequest: ReceivedRequest {
                     || (snapshot.readsCredentials && head.fields.present.contains(.proxyAuthorization))),
             asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,
-            storesParts: handling.storesParts)
+            storesParts: handling.storesParts, takesWhole: takesWhole(shared, now: now))
+    }
+
+    /// Whether a part is wanted of a body that did not have its digest a moment ago. In parts that nothing proves, a client would get all of it.
+    func takesWhole(_ shared: Shared, now: Duration) -> Bool {
+        cache.hasRange && method == .get && shared.hasMismatched(self, now: now)
     }
 
     /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access, and not if another node asks for news:

@@ -90,7 +90,7 @@ struct Explainer {
         case nil: break
         }
         if user != nil, snapshot.mayHaveIdentity, !snapshot.asksForCredentials { _ = identified() }
-        var machine = RequestMachine(request.forMachine(snapshot))
+        var machine = RequestMachine(request.forMachine(snapshot, proxy.shared, now: moment.uptime))
         var action = machine.on(.head)
         while true {
             switch action {

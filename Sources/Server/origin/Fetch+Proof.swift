@@ -100,15 +100,15 @@ extension Fetch {
     }
 
     /// Whether the request is to go past the caches between Larder and the origin: the last body was not the right one.
-    var asksPastCaches: Bool { worker.hasMismatched(request) }
+    var asksPastCaches: Bool { worker.shared.hasMismatched(request, now: worker.uptime) }
 }
 
-extension Worker {
+extension Shared {
     /// Whether the last body for this request, within a minute, did not have its digest.
-    func hasMismatched(_ request: OwnedRequest) -> Bool {
+    func hasMismatched(_ request: OwnedRequest, now: Duration) -> Bool {
         guard request.handling.provesBodies else { return false }
-        let (key, now) = (request.key, uptime)
-        return shared.mismatches.withLock { $0.value(key, now: now) != nil }
+        let key = request.key
+        return mismatches.withLock { $0.value(key, now: now) != nil }
     }
 }
 

@@ -354,6 +354,10 @@ package struct RequestMachine: Sendable {
         case .leaderPublished(.validate): return retrieve(RetrievalPlan(reason: reason, isConditional: true))
         case .leaderPublished(.unsuitable), .leaderNotShared, .collapseTimedOut:
             return retrieveAlone(reason)
+        // What the leader wanted was the whole; the part that this request wants may be had all the same.
+        case .leaderFailed(let refusal, staleMayServe: false)
+        where request.mayJoin && !request.takesWhole && refusal != .digestMismatch:
+            return retrieveAlone(reason)
         case .leaderFailed(let refusal, let staleMayServe):
             guard staleMayServe else { return refuse(refusal) }
             state = .serving

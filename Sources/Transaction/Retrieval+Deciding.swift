@@ -17,6 +17,8 @@ extension Retrieval {
         if case .contradictory = promise(head.status, head.fields) {
             return failHead(.responseInvalid, plan, staleMayServe)
         }
+        // No range was sent, and in parts that nothing proves a client could get all of a wrong body (RFC 9110 §15.3.7).
+        if plan.asksForWhole, head.status == 206 { return failHead(.responseInvalid, plan, staleMayServe) }
         if head.isStale { return pass(Passed(head), notStored: .staleElsewhere, invalidates: false) }
         let invalidates = Caching.invalidates(request.cache, status: head.status)
         if head.status == 206, request.cache.method == .get, request.cache.hasRange {
@@ -107,10 +109,7 @@ extension Retrieval {
         switch decision {
         case .doNotStore(let reason): return pass(Passed(head), notStored: reason, invalidates: invalidates)
         case .storeWhole(let length):
-            // An origin that answers with a part nobody asked for would do so again.
-            return pass(
-                Passed(head), notStored: .unproven, invalidates: invalidates,
-                wantedWhole: plan.asksForWhole ? nil : length)
+            return pass(Passed(head), notStored: .unproven, invalidates: invalidates, wantedWhole: length)
         case .store(let part):
             guard let start = Int(exactly: part.range.lowerBound), let end = Int(exactly: part.range.upperBound),
                 let whole = Int(exactly: part.total)

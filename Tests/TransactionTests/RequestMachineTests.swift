@@ -120,6 +120,14 @@ struct RequestMachineTests {
             [.head, allow, .stored(nil), .following, .leaderPublished(.serve)],
             expect: [decide, .lookUp, .join, .follow, .servePublished]),
         Row(
+            "if that fails, it asks for the part itself", request(fields: range, storesParts: false),
+            [.head, allow, .stored(nil), .following, .leaderFailed(.responseInvalid, staleMayServe: false)],
+            expect: [decide, .lookUp, .join, .follow, retrieve(.uriMiss)]),
+        Row(
+            "but not for a part of a body that was wrong", request(fields: range, storesParts: false),
+            [.head, allow, .stored(nil), .following, .leaderFailed(.digestMismatch, staleMayServe: false)],
+            expect: [decide, .lookUp, .join, .follow, .refuse(.digestMismatch)]),
+        Row(
             "and leads none", request(fields: range, storesParts: false), [.head, allow, .stored(nil), .nobodyLeads],
             expect: [decide, .lookUp, .join, retrieve(.uriMiss)]),
         Row(

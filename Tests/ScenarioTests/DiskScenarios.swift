@@ -131,6 +131,44 @@ struct DiskScenarios {
         }
     }
 
+    @Test(arguments: [1000, (1 << 20) + 1]) func `a variant that a 304 names is on the disk, or says that it is not`(
+        _ length: Int
+    ) throws {
+        try scenario(cache: disk) { s in
+            let fields = ["Cache-Control: max-age=60", "Vary: X-V", "ETag: \"e\""]
+            let body = [UInt8](repeating: 0x78, count: length)
+            s.origin.expects("GET /a", "X-V: 1").replies(200, fields, body)
+            #expect(try s.client().get("/a", "X-V: 1").cacheStatus.contains("; stored"))
+            s.origin.expects("GET /a", "X-V: 2", "If-None-Match: \"e\"").replies(304, fields, [])
+            let second = try s.client().get("/a", "X-V: 2")
+            #expect(second.body == body)
+            let isStored = second.cacheStatus.contains("; stored")
+            #expect(isStored || second.cacheStatus.contains("detail=memory-only"), "\(second.cacheStatus)")
+            #expect(isStored == (length == 1000))
+            try s.restart()
+            if !isStored { s.origin.expects("GET /a", "X-V: 2").replies(304, fields, []) }
+            let third = try s.client().get("/a", "X-V: 2")
+            #expect(
+                third.body == body && third.cacheStatus.hasPrefix("larder; hit") == isStored, "\(third.cacheStatus)")
+        }
+    }
+
+    @Test func `parts of a short body are in memory until it is whole`() throws {
+        try scenario(cache: disk) { s in
+            let fields = ["Cache-Control: max-age=60", "ETag: \"e\""]
+            s.origin.expects("GET /a", "Range: bytes=0-4").replies(
+                206, fields + ["Content-Range: bytes 0-4/10"], Array("01234".utf8))
+            let first = try s.client().get("/a", "Range: bytes=0-4")
+            #expect(first.cacheStatus.hasSuffix("detail=memory-only") && !first.cacheStatus.contains("stored"))
+            s.origin.expects("GET /a", "Range: bytes=5-9").replies(
+                206, fields + ["Content-Range: bytes 5-9/10"], Array("56789".utf8))
+            #expect(try s.client().get("/a").text == "0123456789")
+            try s.restart()
+            let whole = try s.client().get("/a")
+            #expect(whole.text == "0123456789" && whole.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
     @Test func `a replaced response does not come back, even after a restart`() throws {
         try scenario(cache: disk) { s in
             for version in ["one", "two", "three"] {

@@ -396,6 +396,8 @@ extension Fetch {
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             handling: handling)
+        // It is written when it is whole.
+        if isPersistedAtEnd(handling) { record.tenure = .memoryOnly }
         return insert(record) ? (record, isKnown: false) : nil
     }
 
@@ -499,7 +501,7 @@ extension Fetch {
         let answer = renewed.renewed(cached: renewed.cached, fields: renewed.fields, for: request)
         request.tier.remove(stored)
         // Bytes that are on the disk alone are gone with what is removed there, and the fetch of a growing body stores the old head.
-        if answer.body.isComplete, answer.body.isResident, !answer.body.isLarge, !isOutdated, insert(answer) {
+        if isWritable(answer.body), !isOutdated, insert(answer) {
             persist(answer)
             resolve(by: answer)
             return (answer, nil)
@@ -564,11 +566,19 @@ extension Fetch {
         return cached
     }
 
+    /// Whether the body can be written to the disk for one more response: all of it is in memory.
+    private func isWritable(_ body: Body) -> Bool { body.isComplete && body.isResident && !body.isLarge }
+
     /// Of another variant's response that the origin says suits this request too, a stored response under this request's values.
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
         guard !renewed.suits(request), !isOutdated else { return renewed }
         let alias = renewed.renewed(for: request)
-        _ = insert(alias)
+        guard insert(alias) else { return alias }
+        if isWritable(alias.body) {
+            persist(alias)
+        } else if isPersistedAtEnd(request.handling(of: alias, by: snapshot)) {
+            alias.tenure = .memoryOnly
+        }
         return alias
     }
 

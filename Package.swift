@@ -137,28 +137,25 @@ let package = Package(
             "Server", floor: 8,
             [
                 "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Authentication", "Access",
-                "Learning",
-                "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception", "ClientSetup",
-                "Settings",
-                "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "Processes", "Cookies",
-                "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis", "JSON",
+                "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
+                "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
+                "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet",
+                "Redis", "JSON",
             ]),
         driver(
             "Admin", floor: 9,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies",
-                "CLarder", "Limiting", "Fleet",
+                "Cookies", "CLarder", "Limiting", "Fleet",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
             "Provisioning", floor: 9,
             [
                 "Message", "Texts", "Rules", "Releases", "Tokens", "Authentication", "Access", "Credentials", "Routing",
-                "Origins", "Interception",
-                "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
-                "PublicSuffixes", "Kerberos",
+                "Origins", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML",
+                "Server", "PublicSuffixes", "Kerberos",
             ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
@@ -171,9 +168,8 @@ let package = Package(
             name: "larder",
             dependencies: [
                 "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Authentication", "Access", "Routing",
-                "Interception",
-                "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Disk", "DiskTools",
-                "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
+                "Interception", "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression",
+                "Disk", "DiskTools", "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
             ], swiftSettings: strict,
             // The allocator, in the place of that of libc (docs/decisions/0029-mimalloc.md).
             linkerSettings: [.linkedLibrary("mimalloc")]),
@@ -219,8 +215,8 @@ let package = Package(
             "ServerTests",
             [
                 "Authentication", "Origins", "Routing", "Server", "Access", "Caching", "Compression", "Credentials",
-                "EventLoop", "Forwarding", "JSON",
-                "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings", "Storage", "TLS",
+                "EventLoop", "Forwarding", "JSON", "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings",
+                "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("AuthenticationTests", ["Authentication", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
@@ -235,8 +231,7 @@ let package = Package(
             "SettingsTests",
             [
                 "Authentication", "Origins", "Settings", "Credentials", "Routing", "Interception", "Access", "Caching",
-                "Releases", "Rules",
-                "Message", "YAML", "Limiting",
+                "Releases", "Rules", "Message", "YAML", "Limiting",
             ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
         tests("ProcessesTests", ["Processes"]),
@@ -253,18 +248,16 @@ let package = Package(
             "ScenarioTests",
             [
                 "Authentication", "Origins", "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access",
-                "Learning", "Interception",
-                "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS",
-                "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies", "Provisioning",
-                "larder", "ProgramUnderTest",
+                "Learning", "Interception", "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop",
+                "Passwords", "TLS", "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies",
+                "Provisioning", "larder", "ProgramUnderTest",
             ]),
         tests(
             "AdminTests",
             [
                 "Authentication", "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
-                "Credentials",
-                "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS", "CLarder",
-                "Provisioning", "larder", "Fleet",
+                "Credentials", "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS",
+                "CLarder", "Provisioning", "larder", "Fleet",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -105,7 +105,7 @@ let package = Package(
                 "Message", "JSON", "Texts", "Framing", "Caching", "Releases", "Authentication", "Access", "Limiting",
                 "Transaction", "ClientSetup",
             ]),
-        core("Requesting", floor: 7, ["Message", "Framing", "Forwarding"]),
+        core("Requesting", floor: 2, ["Message", "Framing"]),
         core("Interception", floor: 6, ["Message", "Framing", "Rules", "Transaction"]),
         core(
             "Settings", floor: 7,
@@ -215,8 +215,8 @@ let package = Package(
             "ServerTests",
             [
                 "Authentication", "Origins", "Routing", "Server", "Access", "Caching", "Compression", "Credentials",
-                "EventLoop", "Forwarding", "JSON", "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest", "Settings",
-                "Storage", "TLS",
+                "EventLoop", "Forwarding", "Framing", "JSON", "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest",
+                "Settings", "Storage", "TLS",
             ]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("AuthenticationTests", ["Authentication", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
@@ -275,7 +275,7 @@ if isFuzzing {
         fuzzTarget("FuzzRequestHead"),
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
-        fuzzTarget("FuzzAnswer", of: ["Requesting", "Framing", "Message"]),
+        fuzzTarget("FuzzAnswer", of: ["Forwarding", "Framing", "Message"]),
         fuzzTarget("FuzzClientHello", of: ["Framing", "Interception", "Message", "Rules", "Transaction"]),
         fuzzTarget("FuzzProxyHeader"),
         fuzzTarget("FuzzSocksServer"),
@@ -301,7 +301,7 @@ if isFuzzing {
     for name in ["Disk", "EventLoop", "Redis", "YAML"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
-    for name in ["Rules", "Routing", "Cookies", "Requesting", "Fleet"] {
+    for name in ["Rules", "Routing", "Cookies", "Forwarding", "Fleet"] {
         package.targets.first { $0.name == name }?.swiftSettings = parserSettings
     }
 }

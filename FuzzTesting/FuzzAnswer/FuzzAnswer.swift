@@ -1,42 +1,50 @@
+import Forwarding
 import Framing
 import FuzzSupport
 import Message
-import Requesting
 
-/// Any input is an answer, a fault or incomplete; the same whole and in pieces. The first byte says to which method it is an answer.
+/// Any input is a response, a violation or incomplete; the same whole and in pieces. The first byte says to which method it is a response.
 
 private struct Outcome: Equatable {
-    var head: AnswerHead?
+    /// The status and the framing of the final head.
+    var status: UInt16?
+    var length: BodyLength?
+    var interim: [UInt16] = []
     var content: [UInt8] = []
-    var fault: ResponseFault?
+    var fault: FramingError?
     var isComplete = false
-    var allowsReuse = false
-    /// Bytes of the answer, where it is complete.
+    /// Bytes of the response, where it is complete.
     var used = 0
 }
 
-/// Reads the answer as a client does: what a step did not use is there again at the next one. At the end the server closes.
+/// Reads the response as a client does: what a step did not use is there again at the next one. At the end the server closes.
 private func outcome(_ bytes: [UInt8], to method: Method, askedAt pieces: [Int]) -> Outcome {
     var limits = Limits()
-    (limits.headBytesMax, limits.fieldCountMax, limits.interimResponsesMax) = (700, 8, 3)
-    var reader = ResponseReader(to: method, limits: limits)
+    (limits.headBytesMax, limits.fieldCountMax) = (700, 8)
+    var reader = ResponseReader(to: method)
     var outcome = Outcome()
+    var head = ResponseHead()
     var offset = 0
     for end in pieces where !outcome.isComplete {
         let arrived = Array(bytes[..<end])
         var isWaiting = false
         while !isWaiting, !outcome.isComplete {
             let before = offset
-            do throws(ResponseFault) {
-                switch try reader.next(in: arrived.span, from: &offset) {
+            do throws(FramingError) {
+                switch try reader.next(in: arrived.span, from: &offset, head: &head, limits: limits) {
                 case .more: isWaiting = true
-                case .head(let head):
+                case .interim:
+                    precondition(head.status < 200 && outcome.status == nil, "interim heads come before the final one")
+                    outcome.interim.append(head.status)
+                case .head(let length):
                     precondition(
-                        outcome.head == nil && outcome.content.isEmpty, "there is one head, before the content")
-                    precondition(head.status >= 200 && head.status <= 999, "interim responses are skipped")
-                    outcome.head = head
+                        outcome.status == nil && outcome.content.isEmpty, "there is one head, before the content")
+                    precondition(head.status >= 200 && head.status <= 999, "a final head is not interim")
+                    precondition(
+                        reader.missing == nil || reader.missing == missing(length), "the framing is that of the head")
+                    (outcome.status, outcome.length) = (head.status, length)
                 case .data(let range):
-                    precondition(outcome.head != nil, "content follows a head")
+                    precondition(outcome.status != nil, "content follows a head")
                     precondition(!range.isEmpty && range.lowerBound >= before && range.upperBound <= offset)
                     outcome.content += arrived[range]
                 case .end: outcome.isComplete = true
@@ -49,24 +57,30 @@ private func outcome(_ bytes: [UInt8], to method: Method, askedAt pieces: [Int])
         }
     }
     if outcome.isComplete { outcome.used = offset } else { outcome.isComplete = reader.closed() }
-    precondition(outcome.isComplete == reader.isComplete)
-    outcome.allowsReuse = reader.allowsReuse
-    precondition(!outcome.allowsReuse || outcome.isComplete, "a connection is used again behind a whole answer")
+    precondition(outcome.isComplete == (reader.phase == .complete))
     check(outcome, method)
     return outcome
 }
 
+private func missing(_ length: BodyLength) -> UInt64? {
+    switch length {
+    case .none, .tunnel: 0
+    case .length(let count): count
+    case .chunked, .untilClose: nil
+    }
+}
+
 private func check(_ outcome: Outcome, _ method: Method) {
-    guard let head = outcome.head else { return precondition(!outcome.isComplete, "an answer has a head") }
+    guard let length = outcome.length else { return precondition(!outcome.isComplete, "a response has a head") }
     let count = UInt64(outcome.content.count)
-    switch head.length {
+    switch length {
     case .none: precondition(count == 0)
     case .length(let length): precondition(outcome.isComplete ? count == length : count < length)
     case .chunked: break
-    case .untilClose: precondition(outcome.isComplete && !outcome.allowsReuse, "the close ends such an answer")
+    case .untilClose: precondition(outcome.isComplete, "the close ends such a response")
     case .tunnel: preconditionFailure("nobody asked for a tunnel")
     }
-    if method == .head { precondition(count == 0, "an answer to HEAD has no content (RFC 9110 §9.3.2)") }
+    if method == .head { precondition(count == 0, "a response to HEAD has no content (RFC 9110 §9.3.2)") }
 }
 
 @_cdecl("FuzzAnswer_main")

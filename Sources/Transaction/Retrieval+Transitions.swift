@@ -74,7 +74,11 @@ extension Retrieval {
             conditions = conditions(of: question)
             state = .asked(question, Attempt(isReused: isReused))
             return .send
-        case .ready, .asked, .storing, .receiving, .pausing, .retrying, .finished:
+        // Whoever was asked first is late, and is still listened to. Its answer is not younger than the question.
+        case .asked(let question, _):
+            state = .asked(question, Attempt(isReused: isReused))
+            return .send
+        case .ready, .storing, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("nobody asked for a connection")
         }
     }

@@ -13,38 +13,39 @@ import TLS
 /// opening ──▶ (tunnelling) ──▶ (securing) ──▶ exchanging ──whole answer──▶ idle ──▶ exchanging …
 ///    └──────────────┴───────────────┴──────────────┴── failure, cancellation ──▶ closed
 /// ```
-final class ClientLink: TimedObject {
+final class ClientLink: TimedObject, ConversationOwner, ConversationKeeper {
     private enum State { case opening, tunnelling, securing, exchanging, idle, closed }
-
-    /// Reads in one turn, so that other connections have theirs.
-    private static let readsPerTurnMax = 8
 
     private unowned let owner: ClientLoop
     let place: LinkPlace
     private var state = State.opening
     private var ticket: ResolverTicket?
     private var attempt: ConnectAttempt?
+    /// While the connection is being opened.
     private var transport: Transport?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
+    /// What is sent to the proxy, and what of it has not been sent begins at `written`.
+    private var output: [UInt8] = []
+    private var written = 0
+    /// What the proxy has answered.
+    private var input: [UInt8] = []
+    /// Nil before the connection is open.
+    private var conversation: HTTP1Conversation?
 
     /// The present request. Nil while the connection is idle.
     private var transfer: Transfer?
     /// Whether the connection carried a request before the present one.
     private var isReused = false
-    private var reader = ResponseReader(to: .get, limits: Limits())
+    private var interimCount = 0
     private var hasHead = false
-    /// Bytes that were received and not used yet.
-    private var input: [UInt8] = []
     private var hasReceived = false
+    /// Content that has come, and that the program has not got.
+    private var piece: [UInt8] = []
     /// The program reads more slowly than the server sends.
     private var isPaused = false
-    /// Bytes that the socket did not accept yet begin at `written`.
-    private var output: [UInt8] = []
-    private var written = 0
-    private var outgoing = OutgoingBody(.none)
-    /// The server takes no more of the request. It may have answered already.
-    private var isSendingOver = false
+    /// All of the request has been given to the conversation.
+    private var isRequestEnded = false
     private var progress = Request.Progress()
     /// What the engine says beside the bytes. Nil if the other side is outside the process.
     private var program: ProgramLink?
@@ -228,7 +229,14 @@ final class ClientLink: TimedObject {
     }
 
     private func ready() {
-        guard let transfer else { preconditionFailure("a connection is opened for a request") }
+        guard let transfer, let transport = transport.take() else {
+            preconditionFailure("a connection is opened for a request")
+        }
+        readEvent.clear()
+        writeEvent.clear()
+        let conversation = HTTP1Conversation(transport, owner.conversationMemory)
+        self.conversation = conversation
+        conversation.start(on: owner.loop, keeper: self)
         guard transfer.isConnectionOnly else { return begin(transfer, isReused: false) }
         self.transfer = nil
         transfer.answer.decide(.success(AnswerHead(status: 200, fields: Fields(), length: .none)))
@@ -240,86 +248,62 @@ final class ClientLink: TimedObject {
 
     /// Sends a request over the open connection.
     func begin(_ transfer: Transfer, isReused: Bool) {
-        precondition(transport != nil, "a request goes over an open connection")
+        guard let conversation else { preconditionFailure("a request goes over an open connection") }
         self.transfer = transfer
         self.isReused = isReused
         state = .exchanging
-        reader = ResponseReader(to: transfer.form.method, limits: owner.limits)
-        (hasHead, hasReceived, isPaused, isSendingOver) = (false, false, false, false)
+        (interimCount, hasHead, hasReceived, isPaused, piece) = (0, false, false, false, [])
         progress = Request.Progress()
         progress.toSend = transfer.framing.announced
-        outgoing = OutgoingBody(transfer.framing)
-        output = transfer.head
-        written = 0
-        if transfer.upload == nil {
-            output += transfer.bytes
-            progress.sent = UInt64(transfer.bytes.count)
-            unsafe transfer.bytes.withUnsafeBytes { content in unsafe outgoing.append(content) { _ in } }
-            _ = outgoing.end(trailers: nil)
-        }
+        isRequestEnded = transfer.framing == .none
         setLimit(transfer.timeLimits.answer)
-        send()
+        conversation.begin(self)
+        _ = unsafe transfer.head.withUnsafeBytes {
+            unsafe conversation.ask(
+                $0, framing: transfer.framing, hasContent: !isRequestEnded, method: transfer.form.method,
+                limits: owner.limits)
+        }
+        sendMore()
     }
 
-    /// Sends what there is, and waits for what is to come.
-    func send() {
-        guard state == .exchanging else { return }
-        while !isSendingOver {
-            guard written < output.count || refill() else { break }
-            guard state == .exchanging else { return }
-            switch writeOutput() {
-            case .bytes(let count):
-                written += count
-                if !hasHead { setLimit(transfer?.timeLimits.answer) }
-            case .wouldBlock:
-                return waitForEvents(toWrite: true)
-            case .closed, .failed:
-                // The server may have answered before it closed: the answer is read first.
-                isSendingOver = true
+    /// Sends as much of the body as there is and as the socket accepts.
+    func sendMore() {
+        guard state == .exchanging, let transfer, let conversation else { return }
+        while !isRequestEnded, conversation.unsentBytes == 0 {
+            guard let upload = transfer.upload else {
+                send(transfer.bytes, conversation)
+                endRequest(conversation)
+                return
+            }
+            switch upload.take() {
+            case .nothing: return
+            case .piece(let piece):
+                send(piece, conversation)
+                transfer.report(progress)
+            case .end: endRequest(conversation)
+            case .failed(let error): return fail(error, mayRepeat: false)
             }
         }
-        waitForEvents(toWrite: false)
     }
 
-    /// Takes the next piece of a streamed body. Returns false if nothing is to be sent now.
-    private func refill() -> Bool {
-        guard let transfer, let upload = transfer.upload, !outgoing.isEnded else { return false }
-        output.removeAll(keepingCapacity: true)
-        written = 0
-        switch upload.take() {
-        case .nothing: return false
-        case .piece(let piece):
-            unsafe piece.withUnsafeBytes { content in
-                unsafe outgoing.append(content) { unsafe output.append(contentsOf: $0) }
-            }
-            progress.sent += UInt64(piece.count)
-            transfer.report(progress)
-        case .end: output += outgoing.end(trailers: nil)
-        case .failed(let error):
-            fail(error, mayRepeat: false)
-            return false
-        }
-        return written < output.count
+    private func send(_ piece: [UInt8], _ conversation: HTTP1Conversation) {
+        progress.sent += UInt64(piece.count)
+        unsafe piece.withUnsafeBytes { unsafe conversation.send(content: $0) }
+        if !hasHead { setLimit(transfer?.timeLimits.answer) }
     }
 
-    private func waitForEvents(toWrite: Bool) {
-        guard state == .exchanging else { return }
-        transport?.wait(&readEvent, &writeEvent, toRead: !isPaused, toWrite: toWrite)
+    private func endRequest(_ conversation: HTTP1Conversation) {
+        isRequestEnded = true
+        conversation.endRequest(trailers: nil, without: [])
     }
+
+    func drained() { sendMore() }
 
     private func isReady() {
         switch state {
         case .tunnelling: continueTunnel()
         case .securing: continueHandshake()
-        case .exchanging:
-            receive()
-            send()
-        case .idle:
-            // The event may be left from the answer. If there is something, nobody asked for it, or the server closes.
-            if unsafe transport?.read(into: owner.buffer) == .wouldBlock { return }
-            owner.forget(idle: self)
-            close()
-        case .opening, .closed: break
+        case .opening, .exchanging, .idle, .closed: break
         }
     }
 
@@ -328,104 +312,96 @@ final class ClientLink: TimedObject {
         guard state == .exchanging, isPaused else { return }
         isPaused = false
         setLimit(transfer?.timeLimits.silence)
-        process()
-        receive()
-        send()
+        conversation?.resume()
     }
 
-    private func receive() {
-        var reads = 0
-        while state == .exchanging, !isPaused {
-            guard reads < ClientLink.readsPerTurnMax else {
-                if transport?.mustBeDrained == true { owner.loop.afterTurn { [weak self] in self?.isReady() } }
-                return
-            }
-            reads += 1
-            guard let result = unsafe transport?.read(into: owner.buffer) else { return }
-            switch result {
-            case .bytes(let count):
-                hasReceived = true
-                unsafe input.append(contentsOf: UnsafeRawBufferPointer(rebasing: owner.buffer[..<count]))
-                process()
-            case .wouldBlock: return
-            case .closed: return serverClosed()
-            case .failed: return fail(.brokeOff(hasHead ? .receiving : .waiting))
-            }
+    func hasRead(_ count: Int) { hasReceived = true }
+
+    func received(interim head: ArrivedHead) {
+        interimCount += 1
+        if head.status == 101 { return failed(.unexpectedUpgrade) }
+        if interimCount > owner.limits.interimResponsesMax { failed(.tooManyInterimResponses) }
+    }
+
+    func received(final head: ArrivedHead) -> ContentUse {
+        guard let transfer, let conversation else { preconditionFailure("an answer belongs to a request") }
+        if let notice = program?.takeNotice() {
+            fail(.refused(.init(notice)), mayRepeat: false)
+            return .leave
         }
-    }
-
-    private func serverClosed() {
-        guard reader.closed() else { return fail(.brokeOff(hasHead ? .receiving : .waiting)) }
-        complete()
-    }
-
-    /// Hands on what has arrived.
-    private func process() {
-        var offset = 0
-        var piece: [UInt8] = []
-        while true {
-            switch step(&offset) {
-            case .failure(let fault):
-                deliver(piece)
-                return fail(.notHTTP(reason: fault.reason))
-            case .success(.head(let head)):
-                if let notice = program?.takeNotice() { return fail(.refused(.init(notice)), mayRepeat: false) }
-                receive(head)
-            case .success(.data(let range)):
-                if range.count == input.count { piece = input } else { piece += input[range] }
-            case .success(.more):
-                input.removeFirst(offset)
-                return deliver(piece)
-            case .success(.end):
-                input.removeFirst(offset)
-                deliver(piece)
-                return complete()
-            }
-        }
-    }
-
-    private func step(_ offset: inout Int) -> Result<ResponseReader.Step, ResponseFault> {
-        let bytes = input  // shares the memory
-        do throws(ResponseFault) { return .success(try reader.next(in: bytes.span, from: &offset)) } catch {
-            return .failure(error)
-        }
-    }
-
-    private func receive(_ head: AnswerHead) {
-        guard let transfer else { preconditionFailure("an answer belongs to a request") }
         hasHead = true
+        let fields = Fields(bytes: unsafe Array(head.bytes), section: head.fields)
+        let options = unsafe ConnectionOptions(head.fields, bytes: head.bytes.bindMemory(to: UInt8.self).span)
+        let persists = head.length != .untilClose && persists(minorVersion: head.minorVersion, options)
+        conversation.keep(for: persists ? owner.options.idleTime : nil)
         progress.toReceive = head.length.announced
         transfer.download.expect(head.length.announced)
-        transfer.answer.decide(.success(head))
+        transfer.answer.decide(.success(AnswerHead(status: head.status, fields: fields, length: head.length)))
         setLimit(transfer.timeLimits.silence)
+        return .take
     }
 
-    private func deliver(_ piece: [UInt8]) {
+    func received(content: UnsafeRawBufferPointer, isAll: Bool) { unsafe piece.append(contentsOf: content) }
+
+    func endOfRead() { deliver() }
+
+    /// Hands on what has come.
+    private func deliver() {
         guard let transfer, !piece.isEmpty else { return }
+        let piece = piece
+        self.piece = []
         progress.received += UInt64(piece.count)
         transfer.report(progress)
         if transfer.download.add(piece) { return setLimit(transfer.timeLimits.silence) }
+        guard state == .exchanging, !isPaused else { return }
         isPaused = true
+        conversation?.pause()
         owner.loop.timers.cancel(self)
     }
 
-    private func complete() {
+    func ended(byClosing: Bool) {
+        guard let conversation else { preconditionFailure("an answer comes over a connection") }
+        let time = conversation.end()
+        state = .idle
+        deliver()
         guard let transfer = self.transfer.take() else { preconditionFailure("an answer belongs to a request") }
-        // What was not sent would be missing, and what came too much would be read as the next answer.
-        let isReusable = reader.allowsReuse && outgoing.isEnded && written == output.count && input.isEmpty
         transfer.end(.success(()))
-        if !isReusable { close() }
-        owner.ended(transfer, keeping: isReusable ? self : nil)
+        // What was not sent would be missing, and what came too much would be read as the next answer.
+        if time == nil { close() }
+        owner.ended(transfer, keeping: time == nil ? nil : self)
+    }
+
+    func receivedUnasked() { failed(.framing(.badStatusLine)) }
+    func violated(_ error: FramingError) { failed(.framing(error)) }
+    func closedBeforeHead(headBegan: Bool) { fail(.brokeOff(hasHead ? .receiving : .waiting)) }
+
+    func brokeOff() {
+        deliver()
+        fail(.brokeOff(.receiving))
+    }
+
+    private func failed(_ fault: ResponseFault) {
+        deliver()
+        fail(.notHTTP(reason: fault.reason))
+    }
+
+    // MARK: between requests
+
+    func turn(_ work: () -> Void) { work() }
+    func hasWritten(_ count: Int) {}
+
+    func readableWhileIdle() {
+        guard state == .idle, let conversation else { return }
+        // The event may be left from the answer. If there is something, nobody asked for it, or the server closes.
+        if conversation.isQuiet() { return }
+        owner.forget(idle: self)
+        close()
     }
 
     // MARK: the end
 
     func becomeIdle(for time: Duration) {
         state = .idle
-        output = []
-        input = []
-        writeEvent.remove()
-        readEvent.add()
         owner.loop.timers.schedule(self, after: time)
     }
 
@@ -470,6 +446,10 @@ final class ClientLink: TimedObject {
         readEvent.clear()
         writeEvent.clear()
         transport = nil
+        if let conversation {
+            if conversation.owner != nil { _ = conversation.end() }
+            conversation.close()
+        }
         owner.release(self)
     }
 }

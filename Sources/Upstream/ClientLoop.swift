@@ -1,5 +1,6 @@
 import EventLoop
 import Forwarding
+import Framing
 import Glibc
 import Message
 import Requesting
@@ -17,6 +18,9 @@ import TLS
     let history = ConnectHistory()
     /// Sockets are read into this buffer.
     let buffer: UnsafeMutableRawBufferPointer
+    private let head: UnsafeMutablePointer<ResponseHead>
+    /// What conversations read and parse into.
+    var conversationMemory: ConversationMemory { unsafe ConversationMemory(input: buffer, head: head) }
     private(set) var resolver: Resolver!
     private var queue: RequestQueue
     private var waiting: [RequestQueue.Number: Transfer] = [:]
@@ -38,10 +42,16 @@ import TLS
         queue = RequestQueue(runningMax: options.requestsMax, waitingMax: options.waitingMax)
         do throws(EventLoopError) { loop = try EventLoop() } catch { throw .cannotStart("\(error)") }
         unsafe buffer = .allocate(byteCount: ClientLoop.bufferBytes, alignment: 64)
+        unsafe head = .allocate(capacity: 1)
+        unsafe head.initialize(to: ResponseHead())
         do throws(ResolverError) { resolver = try Resolver(loop: loop) } catch { throw .cannotStart("\(error)") }
     }
 
-    deinit { unsafe buffer.deallocate() }
+    deinit {
+        unsafe buffer.deallocate()
+        unsafe head.deinitialize(count: 1)
+        unsafe head.deallocate()
+    }
 
     /// Runs until `stop`. On the thread of the client.
     func run() {
@@ -79,7 +89,7 @@ import TLS
     }
 
     func readerMadeRoom(_ number: RequestQueue.Number) { running[number]?.resume() }
-    func uploadGrew(_ number: RequestQueue.Number) { running[number]?.send() }
+    func uploadGrew(_ number: RequestQueue.Number) { running[number]?.sendMore() }
 
     /// Lets requests begin, as many as may.
     private func advance() {

@@ -1,5 +1,7 @@
 import EventLoop
 package import Fleet
+import Forwarding
+import Framing
 import Message
 package import Settings
 
@@ -54,15 +56,31 @@ private func verdict(_ connection: ProbeConnection, _ terms: FleetTerms) throws(
     request += PeerQuestion.fieldName + Array(": ".utf8) + value + Array("\r\n\r\n".utf8)
     let deadline = ProbeConnection.deadline
     try connection.send(request, until: deadline)
-    var head: [UInt8] = []
-    while !String(decoding: head, as: UTF8.self).contains("\r\n\r\n") {
-        guard head.count < 64 << 10 else { throw .nonsense("its answer has no end") }
-        head += try connection.receive(until: deadline)
+    var answer: [UInt8] = []
+    while true {
+        answer += try connection.receive(until: deadline)
+        guard let fields = try fields(ofFinalHead: answer) else { continue }
+        guard let verdict = fields.value(ofSpelling: PeerQuestion.fieldName).flatMap({ PeerVerdict($0) }) else {
+            let line = answer.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+            throw .nonsense(String(decoding: line, as: UTF8.self))
+        }
+        return verdict
     }
-    let mark = String(decoding: PeerQuestion.fieldName, as: UTF8.self) + ": "
-    let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
-    guard let line = lines.first(where: { $0.hasPrefix(mark) }),
-        let verdict = PeerVerdict(Array(line.dropFirst(mark.count).utf8)[...])
-    else { throw .nonsense(String(lines.first ?? "")) }
-    return verdict
+}
+
+/// Nil if the final head has not come.
+private func fields(ofFinalHead answer: [UInt8]) throws(ProbeFailure) -> Fields? {
+    var reader = ResponseReader(to: .get)
+    var (head, offset) = (ResponseHead(), 0)
+    do throws(FramingError) {
+        while true {
+            let start = offset
+            switch try reader.next(in: answer.span, from: &offset, head: &head, limits: Limits()) {
+            case .more: return nil
+            case .interim: continue
+            case .head: return Fields(bytes: Array(answer[start..<offset]), section: head.fields)
+            case .data, .end: preconditionFailure("the head comes first")
+            }
+        }
+    } catch { throw .nonsense("it is no HTTP: \(error.reason)") }
 }

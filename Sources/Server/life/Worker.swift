@@ -171,6 +171,12 @@ import Synchronization
         unsafe vectors.deallocate()
     }
 
+    /// What conversations with origins read and parse into.
+    var conversationMemory: ConversationMemory {
+        unsafe ConversationMemory(
+            input: readBuffer, head: scratch.pointer(to: \.responseHead)!)
+    }
+
     /// The monotonic time as a duration.
     var uptime: Duration { .nanoseconds(Int64(clamping: loop.now.nanoseconds)) }
 

@@ -7,16 +7,19 @@ import Routing
 import Storage
 import Transaction
 
-/// A head that was just received, and the bytes that follow it in the read buffer. Valid until the next read of this worker.
+/// A final head, and how its content is framed. Valid within the call that brought it: the conversation may have content in memory behind it.
 @safe struct Arrived {
     let response: ReceivedResponse
     let length: BodyLength
+    /// How much content follows, in bytes. Nil if the framing does not tell.
+    let missing: UInt64?
     let rest: UnsafeRawBufferPointer
 
-    init(_ response: ReceivedResponse, _ length: BodyLength, _ rest: UnsafeRawBufferPointer) {
+    init(_ response: ReceivedResponse, _ head: ArrivedHead) {
         self.response = response
-        self.length = length
-        unsafe self.rest = unsafe rest
+        length = head.length
+        missing = head.missing
+        unsafe rest = unsafe head.rest
     }
 }
 
@@ -48,7 +51,7 @@ extension Fetch {
     func perform(_ action: Retrieval.Action) {
         switch action {
         case .none: break
-        case .open(let mayReuse): acquire(mayReuse: mayReuse)
+        case .open: wantStream()
         case .reopen: reopen()
         case .askAgain: askAgain()
         case .pause(let milliseconds): pauseBeforeResuming(milliseconds)
@@ -73,17 +76,18 @@ extension Fetch {
         worker.counters.add(.originRetries)
         worker.debug(.requests, request.id, "\(subject): its connection had been closed, sent again on another one")
         releaseStream(isComplete: false)
-        acquire(mayReuse: false)
+        wantStream()
     }
 
     /// Asks again with credentials. The connection has carried a whole message if the answer was short, as challenges are.
     private func askAgain() {
-        releaseStream(isComplete: incoming.body.isComplete)
-        acquire(mayReuse: retrieval.mayReuseConnection)
+        releaseStream(isComplete: true)
+        wantStream()
     }
 
     private func pauseBeforeResuming(_ milliseconds: Int) {
         releaseStream(isComplete: false)
+        approach(.over)
         worker.counters.add(.resumed)
         worker.debug(
             .transfers, request.id,
@@ -94,6 +98,7 @@ extension Fetch {
 
     private func pauseBeforeRetry(_ attempt: Int) {
         releaseStream(isComplete: false)
+        approach(.over)
         guard worker.retryBudget.take() else {
             worker.counters.add(.retriesRefused)
             worker.debug(.requests, request.id, "\(subject): not repeated, the budget for that is used up")
@@ -140,13 +145,13 @@ extension Fetch {
         provePassed(response)
         var body: Body?
         var trailers: TransientTrailers?
-        let whole = unsafe contentWithHead(arrived, incoming.body.missing)
-        if unsafe incoming.body.isComplete || !whole.isEmpty {
+        let whole = unsafe shortContent
+        if unsafe arrived.missing == 0 || !whole.isEmpty {
             // What is read counts the content, and has no other use for it.
             sink = .discard
         } else {
             let window = request.tier.makeWindow(
-                expectedLength: incoming.body.missing.flatMap { Int(exactly: $0) },
+                expectedLength: arrived.missing.flatMap { Int(exactly: $0) },
                 window: snapshot.limits.relayBufferBytesMax)
             if case .chunked = arrived.length { trailers = TransientTrailers() }
             sink = .pass(window, trailers)
@@ -159,13 +164,12 @@ extension Fetch {
 
     /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in
     /// between. Empty if the content is longer, is not all here, or if a limit counts its bytes while they are sent.
-    ///
-    /// - Parameter missing: how long it is.
-    private func contentWithHead(_ arrived: Arrived, _ missing: UInt64?) -> UnsafeRawBufferPointer {
-        guard let missing, missing <= ClientConnection.copiedBodyMax,
-            unsafe missing <= arrived.rest.count, substitution == nil, proof == nil, snapshot.limitPlan.isEmpty
+    private var shortContent: UnsafeRawBufferPointer {
+        guard case .lent(let stream) = link, substitution == nil, proof == nil, snapshot.limitPlan.isEmpty,
+            let content = unsafe stream.conversation.contentWithHead,
+            content.count <= ClientConnection.copiedBodyMax
         else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
-        return unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<Int(missing)])
+        return unsafe content
     }
 
     private func serveStale(status: UInt16) {
@@ -211,7 +215,8 @@ extension Fetch {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         // Returning the stream may lend it to the next fetch at once, which reads into the same buffers: take what is needed before.
         // Those of a request with a secret are left out: nothing looks for it there.
-        let trailers = substitution?.secrets == nil ? incoming.body.trailers : nil
+        var trailers: Fields?
+        if substitution?.secrets == nil, case .lent(let stream) = link { trailers = stream.conversation.trailers }
         if case .whole = ending {
             releaseStream(isComplete: true)
         } else {

@@ -38,8 +38,15 @@ extension OwnedRequest {
 
 extension Fetch {
 
-    /// Takes the cookies that a response sets. A 407 comes from a proxy, and not from the origin.
-    func learnCookies(_ cookies: RequestCookies, from response: ReceivedResponse) {
+    /// Takes the cookies that a response sets, and returns the response without them. They are the client's if it brings its own.
+    func takeCookies(_ cookies: RequestCookies, from response: ReceivedResponse) -> ReceivedResponse {
+        guard response.fields.contains(.setCookie), !cookies.bringsOwn else { return response }
+        learnCookies(cookies, from: response)
+        return response.withoutCookies
+    }
+
+    /// A 407 comes from a proxy, and not from the origin.
+    private func learnCookies(_ cookies: RequestCookies, from response: ReceivedResponse) {
         guard cookies.use.learns, response.status != 407 else { return }
         for line in response.fields.all(.setCookie) {
             switch cookies.jar.set(line, from: cookies.origin, now: worker.wallTime) {

@@ -33,10 +33,8 @@ extension Fetch {
     /// Asks the desk what the request proves. Nil: it may go out.
     func prepareCredentials() -> CredentialHindrance? {
         if let hindrance = prepareSubstitution() { return hindrance }
-        if let rule = request.credential?.rule, rule.means.placeholderPlaces == nil {
-            if let hindrance = prepareCredential(rule) { return hindrance }
-        }
-        return request.hasBody ? prepareBody() : nil
+        guard let rule = request.credential?.rule, rule.means.placeholderPlaces == nil else { return nil }
+        return prepareCredential(rule)
     }
 
     private func prepareCredential(_ rule: CredentialRule) -> CredentialHindrance? {
@@ -140,10 +138,7 @@ extension Fetch {
     }
 
     /// The credentials have been tried: the request goes on.
-    func credentialsDecided() {
-        guard isIn(.opening), hasNoLink, credentialUse == nil else { return }
-        turn { acquire(mayReuse: retrieval.mayReuseConnection) }
-    }
+    func credentialsDecided() { turn { approach(.decided(.credential)) } }
 
     // MARK: after the answer
 

@@ -89,7 +89,7 @@ extension Fetch {
                 // The rest is examined while it is sent.
                 return kept.isCovered ? refusalOfTooLong() : nil
             }
-            return try replacePlaceholder(in: kept) ?? askRulesAgain(kept)
+            return try replacePlaceholder(in: kept)
         } catch {
             return refuse(error)
         }
@@ -104,10 +104,10 @@ extension Fetch {
     // MARK: the access rules
 
     /// The access rules were asked before it was known which credential goes out in the body. Asks those that look at credentials again.
-    private func askRulesAgain(_ kept: KeptBody) -> CredentialHindrance? {
-        guard snapshot.access.looksAtDetails, let secrets = substitution?.secrets, secrets.use == nil else {
-            return nil
-        }
+    func askRulesAboutBody() -> CredentialHindrance? {
+        guard let kept = keptBody, snapshot.access.looksAtDetails, let secrets = substitution?.secrets,
+            secrets.use == nil
+        else { return nil }
         let name = secrets.placeholder.credential
         guard kept.allowedCredential != name else { return nil }
         request.noteCredentialOfBody(name)
@@ -120,20 +120,21 @@ extension Fetch {
         }
         guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
         _ = HostAddresses.ask(for: request, snapshot, worker: worker) { [worker] result in
-            guard let fetch = worker.fetches[id], fetch.isIn(.opening), fetch.hasNoLink else { return }
+            guard let fetch = worker.fetches[id] else { return }
             fetch.turn { fetch.resolved(result, kept, name) }
         }
         return .undecided
     }
 
     private func resolved(_ result: Result<[SocketAddress], NameFailure>, _ kept: KeptBody, _ name: String) {
+        guard way.need == .permission else { return }
         switch result {
         case .success(let addresses):
-            if case .refusal(let refusal)? = take(amongst: addresses, kept, name) {
-                return openingFailed(refusal, nil)
+            guard case .refusal(let refusal)? = take(amongst: addresses, kept, name) else {
+                return approach(.met(.permission))
             }
-            acquire(mayReuse: retrieval.mayReuseConnection)
-        case .failure(let failure): openingFailed(Refusal(failure), nil)
+            approach(.refused(.permission, refusal))
+        case .failure(let failure): approach(.refused(.permission, Refusal(failure)))
         }
     }
 
@@ -181,8 +182,8 @@ extension Fetch {
     private func goOn() {
         guard let id else { return }
         worker.loop.afterTurn { [worker] in
-            guard let fetch = worker.fetches[id], fetch.isIn(.opening), fetch.hasNoLink else { return }
-            fetch.turn { fetch.acquire(mayReuse: fetch.retrieval.mayReuseConnection) }
+            guard let fetch = worker.fetches[id] else { return }
+            fetch.turn { fetch.approach(.bodyCame) }
         }
     }
 

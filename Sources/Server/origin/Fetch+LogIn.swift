@@ -19,7 +19,7 @@ extension Fetch {
         let proxy = forwardingProxy(of: stream)
         if proxy != nil, let known = stream.logIn, known.secretNumber != proxyUse?.secret.number {
             // The proxy knows this connection by a secret that is not used any more.
-            incoming.persists = false
+            stream.conversation.keep(for: nil)
             feed(.challenged(atLimit: .nextProxyLogIn))
             return false
         }
@@ -52,7 +52,8 @@ extension Fetch {
 
     private func startLogIn(_ legs: LogInLegs, _ stream: OriginStream) {
         let logIn = LinkLogIn(
-            legs.scheme, of: legs.use, host: legs.use.key.place.host, endPointHash: stream.endPointHash,
+            legs.scheme, of: legs.use, host: legs.use.key.place.host,
+            endPointHash: stream.conversation.endPointHash,
             desk: worker.tokenDesk)
         stream.logIn = logIn
         follow(logIn.begin(then: continuation))
@@ -110,62 +111,62 @@ extension Fetch {
 
     // MARK: final heads
 
-    /// Takes a final head that belongs to the log-in. Returns false if it is the answer to the request.
-    func takeForLogIn(
-        _ response: ReceivedResponse, _ headBytes: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer
-    ) -> Bool {
-        guard let legs, case .lent(let stream) = link else { return false }
+    /// Takes a final head that belongs to the log-in. Nil if it is the answer to the request.
+    func takeForLogIn(_ response: ReceivedResponse, _ head: ArrivedHead) -> ContentUse? {
+        guard let legs, case .lent(let stream) = link else { return nil }
         let (place, scheme) = (legs.use.key.place, legs.scheme)
-        if legs.isUnwanted, !legs.isProbing { return takeUnwanted(response) }
-        guard let logIn = stream.logIn else { return false }
+        if legs.isUnwanted, !legs.isProbing { return takeUnwanted(response) ? .leave : nil }
+        guard let logIn = stream.logIn else { return nil }
         switch legs.state {
-        case .over: return false
-        case .none where response.status != place.challengeStatus: return false
+        case .over: return nil
+        case .none where response.status != place.challengeStatus: return nil
         case .none,
             .sent where response.status == place.challengeStatus:
-            return unsafe takeChallenge(response, scheme, logIn, rest)
+            return takeChallenge(response, head, scheme, logIn)
         // Larder's own expectation is not met. The log-in begins again on another connection.
-        case .sent where response.status == 417 && expectation != .none: return false
+        case .sent where response.status == 417 && expectation != .none: return nil
         case .sent:
-            guard legs.tokensSent >= scheme.tokensMin else { return unsafe takeIgnorance(response, rest) }
+            guard legs.tokensSent >= scheme.tokensMin else { return takeIgnorance(head) ? .leave : nil }
             let challenges = parseChallenges(response.fields.all(place.fields.challenge))
             switch logIn.answered(with: challenges, then: continuation) {
-            case nil:
-                unsafe hold(headBytes, rest)
-                return true
-            case .accepted: return unsafe takeAcceptance(response, scheme, stream, rest)
+            case nil: return holdHead(legs)
+            case .accepted: return takeAcceptance(response, head, scheme, stream) ? .leave : nil
             case .fail(let failure):
                 logInFailed(failure)
-                return true
+                return .leave
             case .send, .passOn: preconditionFailure("a token was sent, and is accepted")
             }
-        case .proven: return unsafe takeAcceptance(response, scheme, stream, rest)
+        case .proven: return takeAcceptance(response, head, scheme, stream) ? .leave : nil
         case .making, .reading, .proving: preconditionFailure("no head is read in the middle of a leg")
         }
     }
 
     /// The origin asks for a token: the next one, or the first one once more.
     private func takeChallenge(
-        _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ logIn: LinkLogIn, _ rest: UnsafeRawBufferPointer
-    ) -> Bool {
-        guard let legs else { return false }
+        _ response: ReceivedResponse, _ head: ArrivedHead, _ scheme: ChallengeScheme, _ logIn: LinkLogIn
+    ) -> ContentUse? {
+        guard let legs, case .lent(let stream) = link else { return nil }
         let challenges = parseChallenges(response.fields.all(legs.use.key.place.fields.challenge))
         let goesOn = scheme.token(in: challenges) != nil
         if !legs.isProbing, request.hasBody {
             // The origin waits for content on this connection, so it can carry no other request.
-            guard holdsBody, goesOn else { return takeRefusal(by: challenges) }
+            guard holdsBody, goesOn else { return takeRefusal(by: challenges) ? .leave : nil }
             legs.takesSeveral = true
             feed(.challenged(atLimit: refusal(of: .noToken)))
-            return true
+            return .leave
         }
         // A request without a token that is not asked for this scheme: there is something else to prove.
         guard goesOn || (logIn.isAccepted && strongestChallenge(challenges, among: [scheme]) != nil) else {
-            return takeRefusal(by: challenges)
+            return takeRefusal(by: challenges) ? .leave : nil
         }
-        guard prepareBody(of: response) else { return true }
-        legs.state = .reading(challenges, bytesLeft: snapshot.limits.challengeBodyBytesMax)
-        unsafe readChallenge(rest)
-        return true
+        legs.state = .reading(challenges)
+        let countMax = snapshot.limits.challengeBodyBytesMax
+        switch head.length {
+        case .untilClose, .tunnel: stream.conversation.keep(for: nil)
+        case .length(let count) where count > UInt64(countMax): stream.conversation.keep(for: nil)
+        case .none, .length, .chunked: break
+        }
+        return .skip(atMost: countMax)
     }
 
     /// The peer does not accept what it got. Returns false if the client gets its response.
@@ -204,7 +205,7 @@ extension Fetch {
 
     /// The log-in is accepted. Returns false if the response is the one to the request.
     private func takeAcceptance(
-        _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ stream: OriginStream, _ rest: UnsafeRawBufferPointer
+        _ response: ReceivedResponse, _ head: ArrivedHead, _ scheme: ChallengeScheme, _ stream: OriginStream
     ) -> Bool {
         guard let legs else { return false }
         let use = legs.use
@@ -216,7 +217,7 @@ extension Fetch {
             return false
         }
         use.answered(nil)
-        guard unsafe endProbe(response, rest) else { return true }
+        guard endProbe(head) else { return true }
         if stays {
             legs.state = .none
             sendRequest()
@@ -229,7 +230,7 @@ extension Fetch {
 
     /// The origin has answered before it could know who asks: it does not ask for a log-in here. Returns false if the response is the one to the
     /// request.
-    private func takeIgnorance(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
+    private func takeIgnorance(_ head: ArrivedHead) -> Bool {
         guard let legs, case .lent(let stream) = link else { return false }
         stream.logIn = nil
         legs.use.settle()
@@ -237,7 +238,7 @@ extension Fetch {
             legs.state = .over(.unjudged)
             return false
         }
-        guard unsafe endProbe(response, rest) else { return true }
+        guard endProbe(head) else { return true }
         legs.isUnwanted = true
         sendRequest()
         return true
@@ -256,42 +257,14 @@ extension Fetch {
         return true
     }
 
-    // MARK: bodies of the origin's messages
+    // MARK: between the legs
 
-    /// Prepares for the body of a response that the client does not get. Returns false if its head is invalid; the machine has been told.
-    private func prepareBody(of response: ReceivedResponse) -> Bool {
-        let length: BodyLength
-        do throws(FramingError) {
-            length = try response.bodyLength(to: legs?.isProbing == true ? .head : request.method)
-        } catch {
-            headIsInvalid(error)
-            return false
-        }
-        incoming.body = BodyReader(length, limits: snapshot.limits)
-        notePersistence(of: response)
-        switch length {
-        case .untilClose, .tunnel: incoming.persists = false
-        case .length(let count) where count > UInt64(snapshot.limits.challengeBodyBytesMax): incoming.persists = false
-        case .none, .length, .chunked: break
-        }
-        return true
-    }
-
-    /// Reads over the body of a challenge, then goes on with the log-in.
-    private func readChallenge(_ bytes: UnsafeRawBufferPointer) {
-        guard let legs, case .reading(let challenges, var bytesLeft) = legs.state, case .lent(let stream) = link,
+    /// The body of a challenge has been read over: the log-in goes on.
+    func skipped() {
+        guard let legs, case .reading(let challenges) = legs.state, case .lent(let stream) = link,
             let logIn = stream.logIn
         else { return }
-        if incoming.persists {
-            switch unsafe skip(bytes, &bytesLeft) {
-            case .ended: break
-            case .more:
-                legs.state = .reading(challenges, bytesLeft: bytesLeft)
-                return
-            }
-        }
-        let persists = incoming.persists
-        let step = logIn.challenged(by: challenges, persists: persists, then: continuation)
+        let step = logIn.challenged(by: challenges, persists: stream.conversation.persists, then: continuation)
         if case .fail(let failure) = step, failure.cause == .refused {
             if takeRefusal(by: challenges) { return }
             return fail(.refused, "it is refused in the middle of the log-in")
@@ -299,38 +272,9 @@ extension Fetch {
         follow(step)
     }
 
-    private enum Skipped { case ended, more }
-
-    /// Reads over content. Where that costs more than another connection, or fails, the connection does not persist.
-    private func skip(_ bytes: UnsafeRawBufferPointer, _ bytesLeft: inout Int) -> Skipped {
-        let span = unsafe bytes.bindMemory(to: UInt8.self)
-        var offset = 0
-        bytesLeft -= bytes.count
-        while true {
-            do throws(FramingError) {
-                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
-                case .data: break
-                case .more:
-                    if bytesLeft >= 0 { return .more }
-                    incoming.persists = false
-                    return .ended
-                case .end:
-                    // Bytes behind the message belong to no request.
-                    if offset < bytes.count { incoming.persists = false }
-                    return .ended
-                }
-            } catch {
-                worker.counters.count(error)
-                incoming.persists = false
-                return .ended
-            }
-        }
-    }
-
     /// Ends a probe, whose answer has no content. Returns false if the connection cannot carry the request; the machine has been told.
-    private func endProbe(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
-        guard prepareBody(of: response) else { return false }
-        guard incoming.persists, unsafe rest.isEmpty else {
+    private func endProbe(_ head: ArrivedHead) -> Bool {
+        guard case .lent(let stream) = link, stream.conversation.persists, unsafe head.rest.isEmpty else {
             fail(.connectionEnded, "\(ConnectionLogIn.Failure.connectionEnded)")
             return false
         }
@@ -338,12 +282,11 @@ extension Fetch {
         return true
     }
 
-    /// Takes bytes that arrive when no head is awaited. Returns false if they are part of a head.
-    func takeForLogIn(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Bytes have come although no head is awaited. Returns false if that has nothing to do with the log-in.
+    func logInIsDisturbed() -> Bool {
         guard let legs else { return false }
         switch legs.state {
-        case .none, .sent, .proven, .over: return false
-        case .reading: unsafe readChallenge(bytes)
+        case .none, .sent, .reading, .proven, .over: return false
         // Nothing has been asked, so this answers nothing.
         case .making, .proving: fail(.outOfOrder, "it sends something that it was not asked for")
         }
@@ -352,16 +295,13 @@ extension Fetch {
 
     // MARK: the proof of the origin
 
-    /// Keeps a head, and what has arrived behind it, until the proof of the origin has been examined. Nothing is read in the meantime.
-    private func hold(_ headBytes: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) {
-        guard let legs, case .lent(let stream) = link else { return }
+    /// Has a head wait until the proof of the origin has been examined.
+    private func holdHead(_ legs: LogInLegs) -> ContentUse {
         legs.state = .proving
         // The origin has answered, so content that has not left is not wanted.
         expectation = .none
-        incoming.head = unsafe Array(headBytes) + Array(rest)
-        isPaused = true
-        stream.pause()
         wait(terms.firstByte)
+        return .hold
     }
 
     private func passHeldHead() {
@@ -369,11 +309,7 @@ extension Fetch {
             preconditionFailure("a proof comes with a head that is kept")
         }
         legs.state = .proven
-        isPaused = false
-        stream.resume()
-        parseKeptHead()
-        guard case .lent(let held) = link, held.mustBeDrained else { return }
-        readable()
+        stream.conversation.release()
     }
 
     // MARK: ends
@@ -382,13 +318,10 @@ extension Fetch {
     func logInBroke() -> Bool {
         guard let legs, case .lent(let stream) = link, let logIn = stream.logIn else { return false }
         switch legs.state {
-        case .reading:
-            incoming.persists = false
-            unsafe readChallenge(UnsafeRawBufferPointer(start: nil, count: 0))
         // The connection may have been dead before.
         case .making where legs.tokensSent == 0, .sent where legs.tokensSent < 2: return false
         case .making, .sent: follow(logIn.broke())
-        case .none, .proving, .proven, .over: return false
+        case .none, .reading, .proving, .proven, .over: return false
         }
         return true
     }

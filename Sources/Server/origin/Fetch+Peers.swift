@@ -24,25 +24,30 @@ extension Fetch {
         return PeerQuest(plan, desk, loop: worker.loop) { [unowned self] in peerIsLate() }
     }
 
-    /// Asks the next node. Returns false if it is the origin's turn.
-    func acquireFromPeer() -> Bool {
-        while let asked = quest?.next() {
+    /// Asks for a stream to a node.
+    ///
+    /// - Parameter anew: on a new connection to the one that was asked last. Otherwise the next one is asked.
+    func askNode(anew: Bool) -> ApproachOutcome {
+        if anew { quest?.startAgain() }
+        while let asked = anew ? quest?.asked : quest?.next() {
             let loan = worker.origins.borrow(
                 over: RoutePlan(.peer(asked.peer)), for: request, terms, nil, snapshot: snapshot,
-                mayReuse: !asked.isSecondAttempt && retrieval.mayReuseConnection, owner: self)
+                mayReuse: !anew && retrieval.mayReuseConnection, owner: self)
             switch loan {
             case .lent(let stream):
-                opened(stream, isReused: true)
-                return true
+                link = .lent(stream)
+                return .now(.nodeOpened(isReused: true))
             case .waiting(let request):
                 link = .waiting(request)
                 waitForConnection()
-                return true
-            case .refused(let refusal): quest?.settle(PeerResult(notConnected: refusal.refusal))
+                return .later
+            case .refused(let refusal):
+                quest?.settle(PeerResult(notConnected: refusal.refusal))
+                if anew { return .now(.nodeNotOpened) }
             }
         }
         if let quest, quest.isKept { request.isOwnedElsewhere = false }
-        return false
+        return .now(.noNode)
     }
 
     /// Sends the request to the node that is asked.
@@ -50,9 +55,6 @@ extension Fetch {
         guard let desk = worker.shared.fleet?.peers,
             let value = desk.question({ request.describe(to: &$0, isForStoreOnly: asked.isForStoreOnly) })
         else { return peerFailed(.abandoned) }
-        incoming.head = []
-        incoming.progress = HeadProgress()
-        incoming.persists = false
         var outgoing = OutgoingRequest(request, conditions: retrieval.conditions, instance: worker.shared.instance)
         outgoing.addressToPeer()
         outgoing.set(spelling: PeerQuestion.fieldName, value)
@@ -61,10 +63,8 @@ extension Fetch {
         } else if quest?.asksForNews == true {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
         }
-        guard case .failed = send(outgoing, on: stream) else {
+        guard case .failed = send(outgoing, on: stream, .own) else {
             worker.debug(.requests, request.id, "\(subject): the node \(asked.peer) is asked")
-            requestIsSent = true
-            outgoingBody = OutgoingBody(outgoing.framing)
             quest?.sent()
             return wait(terms.firstByte)
         }
@@ -76,87 +76,72 @@ extension Fetch {
         worker.shared.fleet?.peers?.notePassing(zone: request.zone.name, key: request.keyBytes, now: worker.loop.now)
     }
 
-    /// Whether the link leads to a node of the fleet that has not answered.
-    var isAskingPeer: Bool { quest?.asked != nil && quest?.standby == nil }
-
     /// The connection ended before an answer.
-    func peerEnded(isReused: Bool) {
-        if isReused, quest?.asked?.isWorking == false, quest?.triesAgain() == true { return feed(.routeFailed) }
-        peerFailed(.broken)
-    }
+    func peerEnded(isReused: Bool) { peerFailed(.broken, isReused ? .wasDead : .noAnswer) }
 
     /// The node that is asked gives no answer: the next one is asked, or the origin.
-    func peerFailed(_ result: PeerResult) {
+    func peerFailed(_ result: PeerResult, _ failure: Approach.NodeFailure = .noAnswer) {
+        let next = way.on(.nodeFailed(failure))
         worker.debug(.requests, request.id, "\(subject): \(quest?.asked.map { "\($0.peer)" } ?? ""): \(result)")
-        quest?.settle(result)
-        feed(.routeFailed)
-    }
-
-    /// The node that is asked could not be connected to. Returns false if none was.
-    func peerIsUnreachable(_ refusal: Refusal) -> Bool {
-        guard isAskingPeer else { return false }
-        quest?.settle(PeerResult(notConnected: refusal))
-        link = .none
-        turn { acquire(mayReuse: retrieval.mayReuseConnection) }
-        return true
+        if !way.asksAgain { quest?.settle(result) }
+        perform(next)
     }
 
     /// The time of the node that is asked is over.
     func peerIsLate() {
-        guard isAskingPeer, let quest else { return }
-        turn {
-            switch link {
-            case .lent(let stream) where isIn(.asked) && incoming.head.isEmpty:
-                link = .none
-                quest.hedge(stream, of: self)
-                feed(.routeFailed)
-            case .waiting(let streamRequest):
-                // That all connections are in use is no failure of the node.
-                let result: PeerResult = streamRequest.isQueued ? .abandoned : .late
-                streamRequest.cancel()
-                link = .none
-                quest.settle(result)
-                acquire(mayReuse: retrieval.mayReuseConnection)
-            case .lent, .none: break
-            }
-        }
+        var headBegan = false
+        if case .lent(let stream) = link { headBegan = stream.conversation.headBegan }
+        turn { approach(.nodeLate(headBegan: headBegan)) }
+    }
+
+    /// Gives up the wait for a connection to the node.
+    func leaveNode() {
+        guard case .waiting(let streamRequest) = link else { return }
+        // That all connections are in use is no failure of the node.
+        let result: PeerResult = streamRequest.isQueued ? .abandoned : .late
+        streamRequest.cancel()
+        link = .none
+        quest?.settle(result)
+    }
+
+    /// Goes on listening to the node, while the origin is asked as well.
+    func keepNode() {
+        guard case .lent(let stream) = link else { preconditionFailure("a node is asked on a stream") }
+        link = .none
+        quest?.hedge(stream, of: self)
     }
 
     // MARK: a node that is late
 
-    /// The late node has sent a head, and the origin has not. What came from the origin is dropped.
-    func standbyAnswers() {
-        guard isIn(.opening) || (isIn(.asked) && incoming.head.isEmpty) else { return dropStandby() }
+    /// The late node has sent its final head.
+    func standbyAnswers(_ head: ArrivedHead) -> ContentUse {
+        var (originBegan, use) = (false, ContentUse.leave)
+        if case .lent(let stream) = link { originBegan = stream.conversation.headBegan }
         turn {
-            if let wait = routeWait.take() { worker.cancel(wait) }
-            returnToStandby()
+            approach(.lateNodeHeard(originBegan: originBegan))
+            if way.isWithNode { use = received(final: head) }
         }
+        return use
     }
 
-    /// The late node is the only way that is left: its answer is waited for.
+    /// The stream to the late node takes the place of what leads to the origin.
     func returnToStandby() {
-        guard let standby = quest?.takeStandby() else { return }
+        guard let standby = quest?.takeStandby() else { preconditionFailure("a late node is listened to") }
+        cancelRouteWait()
         releaseStream(isComplete: false)
-        standby.stream.pass(to: self)
+        standby.stream.conversation.pass(to: self)
         link = .lent(standby.stream)
-        incoming.progress = HeadProgress()
-        incoming.persists = false
-        incoming.head = standby.received
-        if isIn(.opening) {
-            quest?.isSent = true
-            feed(.opened(isReused: false))
-        }
         wait(terms.firstByte)
-        if isIn(.asked), !incoming.head.isEmpty { parseKeptHead() }
     }
 
     /// The late node has ended its connection. The origin is being asked.
     func standbyFailed() {
-        quest?.takeStandby()?.close()
+        let next = way.on(.nodeFailed(.noAnswer))
         quest?.settle(.broken)
+        turn { perform(next) }
     }
 
-    /// The origin answers before the late node does.
+    /// The late node is not needed any more.
     func dropStandby() {
         guard let standby = quest?.takeStandby() else { return }
         quest?.settle(.late)
@@ -180,7 +165,10 @@ extension Fetch {
         guard response.status >= 200 else {
             if case .refused(let objection) = verdict { return .none(.refused(objection)) }
             guard verdict == .working else { return .response(response) }
-            return quest?.isWorking() == true ? .working : .response(response.withoutPeerRemarks)
+            guard !way.nodeIsWorking else { return .response(response.withoutPeerRemarks) }
+            approach(.nodeWorks)
+            quest?.stopTimer()
+            return .working
         }
         switch verdict {
         case .hit?, .fetched?, .passed?: break
@@ -189,6 +177,7 @@ extension Fetch {
         case .refused(let objection)?: return .none(.refused(objection))
         case .working?, nil: return .none(.broken)
         }
+        approach(.nodeAnswered)
         if let verdict { quest?.answered(verdict) }
         if verdict == .passed, response.status == 200 { notePassing() }
         return .response(response.withoutPeerRemarks)
@@ -197,7 +186,7 @@ extension Fetch {
 
 extension PeerResult {
     /// Where no connection could be had.
-    fileprivate init(notConnected refusal: Refusal) {
+    init(notConnected refusal: Refusal) {
         self = refusal == .originQueueFull ? .abandoned : .unreachable(refusal.name)
     }
 }

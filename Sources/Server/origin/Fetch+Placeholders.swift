@@ -170,14 +170,16 @@ extension Fetch {
     }
 
     /// Whether a secret could be in the body without being seen.
-    func hidesSecret(_ response: ReceivedResponse) -> Bool {
-        guard substitution?.secrets != nil, incoming.body.missing != 0 else { return false }
+    ///
+    /// - Parameter length: that of the body; nil if the framing does not tell.
+    func hidesSecret(_ response: ReceivedResponse, _ length: UInt64?) -> Bool {
+        guard substitution?.secrets != nil, length != 0 else { return false }
         if response.fields.all(.contentEncoding).contains(where: { !equalsIgnoringCase($0, "identity") }) {
             return true
         }
         return renewsSecrets(response)
             && (MemberSyntax(type: response.fields.first(.contentType)) == nil
-                || incoming.body.missing ?? 0 > UInt64(RenewedSecrets.bytesMax))
+                || length ?? 0 > UInt64(RenewedSecrets.bytesMax))
     }
 
     /// Whether the answer has new secrets: those of errors have none (RFC 6749 §5.2).
@@ -186,11 +188,11 @@ extension Fetch {
     }
 
     /// Prepares for the body, once it is known where it goes.
-    func maskBody(of response: ReceivedResponse) {
+    func maskBody(of response: ReceivedResponse, _ length: UInt64?) {
         guard let secrets = substitution?.secrets else { return }
         if renewsSecrets(response), let syntax = MemberSyntax(type: response.fields.first(.contentType)) {
             substitution?.answer = Substitution.RenewingAnswer(
-                syntax: syntax, hasLength: incoming.body.missing != nil)
+                syntax: syntax, hasLength: length != nil)
         }
         switch sink {
         case .pass: substitution?.mask = secrets.mask(showsPlaceholder: true)

@@ -25,7 +25,7 @@ extension Fetch {
         let particulars = snapshot.particulars(of: handling)
         let kept = storedFields(of: fields, as: cached, without: particulars)
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields.appending(.via, literal: via)
-        let expected = incoming.body.missing.map { Int(clamping: $0) }
+        let expected = arrived.missing.map { Int(clamping: $0) }
         guard mayProve(arrived.response, handling, particulars) else {
             return refuseStoring(.unproven, arrived)
         }
@@ -38,11 +38,9 @@ extension Fetch {
         }
         publish(record, status: arrived.response.status, ownFields)
         let taken = record.body.isComplete ? record.body.length : 0
-        guard taken > 0 else { return }
+        guard taken > 0, case .lent(let stream) = link else { return }
         // The body came whole with its head, and was stored before anybody reads it.
-        unsafe precondition(taken <= arrived.rest.count, "a sink took more than was read")
-        incoming.takenWithHead = taken
-        incoming.body.passed(taken)
+        stream.conversation.takeContent()
         let action = retrieval.on(.received(taken), now: now)
         if case .deliver = action {} else { perform(action) }
     }
@@ -107,9 +105,9 @@ extension Fetch {
                 expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
-        if let expected, expected > 0, proof == nil, substitution?.secrets == nil, unsafe expected <= arrived.rest.count
+        if proof == nil, substitution?.secrets == nil, case .lent(let stream) = link,
+            let whole = unsafe stream.conversation.contentWithHead
         {
-            let whole = unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<expected])
             if case .appended = unsafe body.append(whole) { _ = body.finish() }
         }
         let record = StoredResponse(
@@ -613,7 +611,7 @@ extension Fetch {
             self.stored = outdated
         }
         releaseStream(isComplete: false)
-        acquire(mayReuse: retrieval.mayReuseConnection)
+        wantStream()
     }
 
     /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid, in whatever zone a GET

@@ -10,108 +10,15 @@ import Origins
 import Storage
 import Transaction
 
-/// The stream to the origin: requests one, sends the request on it, and reads the response from it.
+/// The stream to the origin: requests one, sends the request on it, and takes the response from it.
 ///
-/// The pools and the stream call `opened`, `openingFailed`, `readable`, `drained` and `writeFailed`. Each may end the fetch, and with
-/// it the loan of the stream; loops here check the link and the machine's phase after every call that can do so.
+/// The pools call `opened` and `openingFailed`, and the conversation tells of the rest. Each call may end the fetch, and with it the loan of the
+/// stream: code that goes on after a call that can do so checks the link and the machine's phase.
 extension Fetch {
-    // MARK: opening
-
-    /// Asks the pools for a stream to the origin. `opened` or `openingFailed` follows, at once or later.
-    ///
-    /// - Parameter mayReuse: a pooled connection will do.
-    func acquire(mayReuse: Bool) {
-        precondition(isIn(.opening), "a stream is asked for once")
-        precondition(hasNoLink, "the stream before has not been ended")
-        if quest != nil, acquireFromPeer() { return }
-        // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
-        if terms.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
-        if snapshot.usesPlaceholders || request.credential != nil {
-            switch prepareCredentials() {
-            case nil: break
-            case .undecided: return wait(terms.firstByte)
-            case .bodyIsMissing: return receiveBody()
-            case .refusal(let refusal): return openingFailed(refusal, nil)
-            }
-        }
-        switch worker.way(for: request, snapshot) {
-        case .plan(let plan): acquire(over: plan, mayReuse: mayReuse)
-        case .unknown(let choice): waitForRoutes(choice)
-        case .refused: openingFailed(.routeUnknown, nil)
-        }
-    }
-
-    private func acquire(over plan: RoutePlan, mayReuse: Bool) {
-        let loan = worker.origins.borrow(
-            over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity,
-            snapshot: snapshot,
-            mayReuse: mayReuseConnection(mayReuse) && terms.mayPersist, owner: self)
-        switch loan {
-        case .lent(let stream): opened(stream, isReused: true)
-        case .waiting(let request):
-            link = .waiting(request)
-            waitForConnection()
-        case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
-        }
-    }
-
-    /// The routes whose proxies have not refused Larder's log-in. All of them if all have: a later attempt begins anew.
-    private func withoutRefused(_ plan: RoutePlan) -> RoutePlan {
-        if refusedRoutes.isEmpty { return plan }
-        if let left = plan.without(refusedRoutes) { return left }
-        refusedRoutes = []
-        return plan
-    }
-
-    /// The connection of a pin is used again for every request of its client, with and without content.
-    private func mayReuseConnection(_ mayReuse: Bool) -> Bool {
-        mayReuse && (request.boundIdentity != nil || !request.bindsConnection)
-    }
-
-    /// Asks a PAC file. The connection is asked for when it has answered.
-    private func waitForRoutes(_ choice: ScriptedChoice) {
-        routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
-            routeWait = nil
-            guard let plan else { return openingFailed(.routeUnknown, nil) }
-            turn { acquire(over: plan, mayReuse: retrieval.mayReuseConnection) }
-        }
-        wait(terms.connect)
-    }
-
-    /// This fetch owns the stream from here on. `releaseStream` or `switchProtocols` ends the loan, and nothing else.
-    func opened(_ stream: OriginStream, isReused: Bool) {
-        precondition(!holdsStream, "a fetch has one stream at a time")
-        turn {
-            link = .lent(stream)
-            feed(.opened(isReused: isReused))
-        }
-    }
-
-    func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
-        precondition(!holdsStream, "a fetch has one stream at a time")
-        if quest != nil {
-            if peerIsUnreachable(refusal) { return }
-            if quest?.standby != nil {
-                link = .none
-                return turn { returnToStandby() }
-            }
-        }
-        turn {
-            // The stream request has ended with this call. It must not be cancelled when the machine's next action releases the stream.
-            link = .none
-            if let denial { notify { $0.note(denial) } }
-            feed(.notOpened(refusal))
-        }
-    }
-
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
-        if let quest, case .lent(let stream) = link {
-            if quest.isSent {
-                quest.isSent = false
-                return
-            }
-            if isAskingPeer, let asked = quest.asked { return sendToPeer(asked, on: stream) }
+        if way.isWithNode, let asked = quest?.asked, case .lent(let stream) = link {
+            return sendToPeer(asked, on: stream)
         }
         var mayLogIn = credentialUse != nil
         if snapshot.routesHaveCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
@@ -146,9 +53,6 @@ extension Fetch {
     func sendHead(_ content: Content) -> Bool {
         guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         // What an earlier connection left behind belongs to another message.
-        incoming.head = []
-        incoming.progress = HeadProgress()
-        incoming.persists = false
         hasMalformedBody = false
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
@@ -186,14 +90,12 @@ extension Fetch {
         if let proxy = forwardingProxy(of: stream) {
             address(&outgoing, to: proxy)
         }
-        if case .failed = send(outgoing, on: stream) {
-            headEnded()
+        if case .failed = send(outgoing, on: stream, content) {
+            closedBeforeHead(headBegan: false)
             return false
         }
-        outgoingBody = OutgoingBody(outgoing.framing)
         let isConditional = retrieval.conditions?.isEmpty == false
         worker.debug(.requests, request.id, "\(subject): sent\(isConditional ? ", with conditions" : "")")
-        requestIsSent = !request.hasBody
         wait(terms.firstByte)
         return true
     }
@@ -207,17 +109,27 @@ extension Fetch {
     }
 
     /// Writes a head into the worker's output buffer, or into memory of its own if it is longer, and sends it.
-    func send(_ outgoing: borrowing OutgoingRequest, on stream: OriginStream) -> OriginStream.WriteOutcome {
+    func send(_ outgoing: borrowing OutgoingRequest, on stream: OriginStream, _ content: Content) -> WriteOutcome {
         guard outgoing.lengthMax <= Worker.outBufferBytes else {
             var bytes: [UInt8] = []
             outgoing.serialize(into: &bytes)
-            return unsafe bytes.withUnsafeBytes { unsafe stream.send($0) }
+            return unsafe bytes.withUnsafeBytes { unsafe ask($0, framing: outgoing.framing, on: stream, content) }
         }
         let buffer = unsafe worker.outBuffer.bindMemory(to: UInt8.self)
         var span = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
         outgoing.serialize(into: &span)
         let count = unsafe span.finalize(for: buffer)
-        return unsafe stream.send(UnsafeRawBufferPointer(rebasing: worker.outBuffer[..<count]))
+        let bytes = unsafe UnsafeRawBufferPointer(rebasing: worker.outBuffer[..<count])
+        return unsafe ask(bytes, framing: outgoing.framing, on: stream, content)
+    }
+
+    private func ask(
+        _ head: UnsafeRawBufferPointer, framing: BodyLength, on stream: OriginStream, _ content: Content
+    ) -> WriteOutcome {
+        let isOwn = content == .own
+        return unsafe stream.conversation.ask(
+            head, framing: framing, hasContent: isOwn && request.hasBody, method: isOwn ? request.method : .head,
+            limits: snapshot.limits)
     }
 
     // MARK: the request's body
@@ -233,20 +145,19 @@ extension Fetch {
 
     func sendContent(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
-        precondition(!requestIsSent, "bytes behind a request would be read as the next one")
         sentBytes += UInt64(bytes.count)
         if let encoder {
             sendEncoded(unsafe encoder.encode(bytes), on: stream)
         } else {
-            _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
+            unsafe stream.conversation.send(content: bytes)
         }
         wait(terms.firstByte)
-        return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
+        return stream.conversation.unsentBytes < snapshot.limits.relayBufferBytesMax
     }
 
     private func sendEncoded(_ bytes: [UInt8], on stream: OriginStream) {
         guard !bytes.isEmpty else { return }
-        _ = unsafe bytes.withUnsafeBytes { unsafe outgoingBody.append($0) { unsafe stream.send($0) } }
+        unsafe bytes.withUnsafeBytes { unsafe stream.conversation.send(content: $0) }
     }
 
     /// What Larder itself proves covers the request as it is.
@@ -257,8 +168,7 @@ extension Fetch {
         return mayEncodeContent(of: request, request.cache.directives)
     }
 
-    /// Ends the request's body. From here on the connection may be reused after the response; before, an answer that is complete leaves it
-    /// in the middle of a request (RFC 9112 §9.3).
+    /// Ends the request's body.
     func endBody(trailers: Fields?) {
         if let keptBody { return endKept(keptBody, trailers: trailers) }
         if bodyIsRefused { return }
@@ -266,12 +176,9 @@ extension Fetch {
     }
 
     func endContent(trailers: Fields?) {
-        precondition(!requestIsSent, "a request ends once")
-        requestIsSent = true
         guard case .lent(let stream) = link else { return }
         if let encoder { sendEncoded(encoder.finish(), on: stream) }
-        let last = outgoingBody.end(trailers: trailers, without: trailers == nil ? [] : ownFieldNames)
-        if !last.isEmpty { _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) } }
+        stream.conversation.endRequest(trailers: trailers, without: ownFieldNames)
     }
 
     /// The fields that are decided about in the head: what rules set and remove there, and where a credential may stand. In lower case.
@@ -282,201 +189,132 @@ extension Fetch {
 
     func drained() { notify { $0.mayUploadMore() } }
 
-    /// Writing failed. The origin may have answered before it closed the connection, so the fetch goes on reading.
-    func writeFailed() { incoming.persists = false }
+    // MARK: heads
 
-    // MARK: reading
-
-    func readable() {
-        turn {
-            repeat {
-                guard case .lent(let stream) = link else { return }
-                if isIn(.asked) {
-                    if !readHead(stream) { return }
-                } else if isIn(.receiving) {
-                    if !readBody(stream) { return }
-                } else {
-                    return
-                }
-                // The read may have returned the stream to its pool.
-                guard case .lent(let held) = link, held.mustBeDrained else { return }
-            } while !isPaused && brake?.isHolding != true
-        }
+    func headBegan() {
+        // The first byte has come. The rest of the head has a limit of its own, which its bytes do not move.
+        if isIn(.asked), !holdsBody, !way.awaitsNode { wait(terms.idle) }
     }
 
-    /// Returns true if there may be more to read.
-    ///
-    /// The head is parsed where it was read, in the worker's read buffer. Nothing that runs while it is parsed reads from a socket of this
-    /// worker, until the final head and what follows it have been used or copied.
-    private func readHead(_ stream: OriginStream) -> Bool {
-        let room = unsafe roomToRead(stream, worker.readBuffer)
-        guard unsafe !room.isEmpty else { return false }
-        switch unsafe stream.read(into: room) {
-        case .bytes(let count):
-            brake?.note(count)
-            worker.counters.add(.bytesFromOrigins, count)
-            if case .undecided = proxyLogIn {
-                // Nothing has been asked, so this answers nothing.
-                feed(.closed(headBegan: false))
-                return false
-            }
-            precondition(count <= Worker.readBufferBytes, "more bytes were read than there is room for")
-            let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
-            if legs != nil, unsafe takeForLogIn(received) { return true }
-            if incoming.head.isEmpty {
-                unsafe parseHead(received)
-                // The first byte has come. The rest of the head has a limit of its own, which its bytes do not move.
-                if isIn(.asked), !incoming.head.isEmpty, !holdsBody, !isAskingPeer { wait(terms.idle) }
-            } else {
-                unsafe incoming.head.append(contentsOf: received)
-                parseKeptHead()
-            }
-            return true
-        case .wouldBlock: return false
-        case .closed, .failed:
-            headEnded()
-            return false
-        }
-    }
-
-    /// Parses what is kept of a head.
-    func parseKeptHead() {
-        // Taken out while it is parsed: what is incomplete is appended anew.
-        let all = incoming.head
-        incoming.head = []
-        unsafe all.withUnsafeBytes { unsafe parseHead($0) }
+    func receivedUnasked() {
+        if legs != nil, logInIsDisturbed() { return }
+        // Nothing has been asked, so this answers nothing.
+        if isIn(.asked) { feed(.closed(headBegan: false)) }
     }
 
     /// The connection ended or failed before a final head.
-    private func headEnded() {
+    func closedBeforeHead(headBegan: Bool) {
         if legs != nil, logInBroke() { return }
-        if isAskingPeer, case .lent(let stream) = link {
-            return peerEnded(isReused: stream.isReused && incoming.head.isEmpty)
+        if way.awaitsNode, case .lent(let stream) = link {
+            return peerEnded(isReused: stream.isReused && !headBegan)
         }
-        guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused else {
-            return feed(.closed(headBegan: !incoming.head.isEmpty))
+        guard !headBegan, case .lent(let stream) = link, !stream.isReused else {
+            return feed(.closed(headBegan: headBegan))
         }
-        if stream.isCertificateRefused { return feed(.notAnswered(.clientCertificateRefused)) }
-        guard stream.isAskedForCertificate else { return feed(.closed(headBegan: false)) }
+        let conversation = stream.conversation
+        if conversation.isCertificateRefused { return feed(.notAnswered(.clientCertificateRefused)) }
+        guard conversation.isAskedForCertificate else { return feed(.closed(headBegan: false)) }
         // With TLS 1.3 the handshake has ended for the client before the server judges its certificate. The alert may be lost behind a reset.
         worker.noteCertificateRefusal(by: request.host)
         feed(.notAnswered(.clientCertificateRequired))
     }
 
-    private func parseHead(_ received: UnsafeRawBufferPointer) {
-        var rest = unsafe received
-        while isIn(.asked) {
-            let bytes = unsafe rest.bindMemory(to: UInt8.self)
-            do throws(FramingError) {
-                let isComplete = unsafe try parseResponseHead(
-                    bytes.span, into: &worker.scratch.pointee.responseHead, progress: &incoming.progress,
-                    limits: snapshot.limits)
-                guard isComplete else {
-                    unsafe incoming.head.append(contentsOf: rest)
-                    return
-                }
-            } catch { return headIsInvalid(error) }
-            incoming.progress = HeadProgress()
-            let byteCount = unsafe worker.scratch.pointee.responseHead.byteCount
-            precondition(byteCount > 0 && byteCount <= rest.count, "a head lies within the received bytes")
-            let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
-            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[byteCount...])
-            let isInterim = unsafe receive(headBytes, rest: rest)
-            guard unsafe isInterim && !rest.isEmpty else { return }
-        }
+    func violated(_ error: FramingError) {
+        if way.awaitsNode { return peerFailed(.broken) }
+        worker.counters.count(error)
+        notify { $0.note(violation: error) }
+        guard isIn(.receiving) else { return feed(.invalidHead) }
+        worker.debug(.transfers, request.id, "\(subject): the body is malformed: \(error.reason)")
+        hasMalformedBody = true
+        brokeOff()
     }
 
-    func headIsInvalid(_ violation: FramingError) {
-        if isAskingPeer { return peerFailed(.broken) }
-        worker.counters.count(violation)
-        notify { $0.note(violation: violation) }
-        feed(.invalidHead)
+    private func response(_ head: ArrivedHead) -> ReceivedResponse {
+        let bytes = unsafe Array(head.bytes)
+        return ReceivedResponse(
+            status: head.status, minorVersion: head.minorVersion, reasonRange: head.reasonRange, head.fields,
+            bytes: substitution == nil ? bytes : maskedHead(bytes), scheme: request.head.target.scheme,
+            isFromNode: way.awaitsNode)
     }
 
-    /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
-    private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
-        let scratch = unsafe worker.scratch
-        var response = unsafe ReceivedResponse(
-            status: scratch.pointee.responseHead.status, minorVersion: scratch.pointee.responseHead.minorVersion,
-            reasonRange: scratch.pointee.responseHead.reasonRange, scratch.pointee.responseHead.fields,
-            bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
-            scheme: request.head.target.scheme, isFromNode: isAskingPeer)
-        if quest != nil {
-            if isAskingPeer {
-                switch takeFromPeer(response) {
-                case .response(let cleaned): response = cleaned
-                case .working:
-                    wait(terms.firstByte)
-                    return true
-                case .none(let result):
-                    unsafe skipAnswer(response, rest)
-                    peerFailed(result)
-                    return false
-                }
-            } else if response.status >= 200 {
-                dropStandby()
+    func received(interim head: ArrivedHead) {
+        var response = response(head)
+        if way.awaitsNode {
+            switch takeFromPeer(response) {
+            case .response(let cleaned): response = cleaned
+            case .working: return wait(terms.firstByte)
+            case .none(let result): return peerFailed(result)
             }
         }
-        if let legs, response.status >= 200 {
-            if unsafe takeForLogIn(response, headBytes, rest) { return false }
-            if legs.use === credentialUse, response.status != 401 { response = response.withoutLogIn }
-        }
-        if let cookies = request.cookies, response.fields.contains(.setCookie), !cookies.bringsOwn {
-            learnCookies(cookies, from: response)
-            response = response.withoutCookies
-        }
-        if response.status == 401, request.credential == nil, terms.mayPersist, offersBinding(response) {
-            response = response.supportingSessionAuthentication
-        }
-        guard response.status < 200 else {
-            unsafe receiveFinal(response, rest: rest)
-            return false
-        }
+        if let cookies = request.cookies { response = takeCookies(cookies, from: response) }
         if response.status == 100, holdsBody {
             releaseBody()
             // Larder asked for it, not the client (RFC 9110 §15.2).
-            if !request.fields.contains(.expect) { return true }
+            if !request.fields.contains(.expect) { return }
         }
         // A body that waits for a 100 does not wait longer because of another interim response.
         if response.status != 101, !holdsBody { wait(terms.firstByte) }
-        unsafe feed(response.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
-        return true
+        feed(response.status == 101 ? .switched : .interim, Arrived(response, head))
     }
 
-    private func receiveFinal(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {
-        let length: BodyLength
-        do throws(FramingError) {
-            length = try response.bodyLength(to: request.method)
-        } catch { return headIsInvalid(error) }
-        // Everything about the message is in place before the machine decides: its actions read the framing, and may end the fetch.
-        incoming.body = BodyReader(length, limits: snapshot.limits)
-        incoming.takenWithHead = 0
-        notePersistence(of: response)
-        if response.status == 417, let event = judgeExpectation() {
-            unsafe skipBody(rest)
-            return feed(event)
+    func received(final head: ArrivedHead) -> ContentUse {
+        guard case .lent(let stream) = link else { preconditionFailure("a head comes on the stream that was asked") }
+        let conversation = stream.conversation
+        var response = response(head)
+        conversation.keep(for: idleTime(after: response))
+        if quest != nil {
+            if way.awaitsNode {
+                switch takeFromPeer(response) {
+                case .response(let cleaned): response = cleaned
+                case .working: preconditionFailure("a node says with an interim head that it is working")
+                case .none(let result):
+                    conversation.skipArrivedContent()
+                    peerFailed(result)
+                    return .leave
+                }
+            } else {
+                approach(.originAnswered)
+            }
         }
-        if response.status == 407, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
-            unsafe skipBody(rest)
-            return feed(judgeProxyLogIn(by: response, of: proxy))
+        if let legs {
+            if let use = takeForLogIn(response, head) { return use }
+            if legs.use === credentialUse, response.status != 401 { response = response.withoutLogIn }
         }
+        if let cookies = request.cookies { response = takeCookies(cookies, from: response) }
+        if response.status == 401, request.credential == nil, terms.mayPersist, offersBinding(response) {
+            response = response.supportingSessionAuthentication
+        }
+        if let event = judge(response, head, forwardingProxy(of: stream)) {
+            conversation.skipArrivedContent()
+            feed(event)
+            return .leave
+        }
+        return receive(Arrived(response, head))
+    }
+
+    /// Returns the event to report in place of the head. Nil if the head is what the client gets.
+    private func judge(
+        _ response: ReceivedResponse, _ head: ArrivedHead, _ proxy: NextProxy?
+    ) -> Retrieval.Event? {
+        if response.status == 417, let event = judgeExpectation() { return event }
         if response.status == 407 {
             // A client would answer with what it proves itself with to this proxy (RFC 9110 §15.5.8).
-            unsafe skipBody(rest)
-            return feed(.notAnswered(.originAsksForProxyLogIn))
+            return proxy.map { judgeProxyLogIn(by: response, of: $0) } ?? .notAnswered(.originAsksForProxyLogIn)
         }
         if snapshot.routesHaveCredentials { noteProxyAcceptance(response) }
-        if credentialUse != nil, let event = judgeCredentials(by: response) {
-            unsafe skipBody(rest)
-            return feed(event)
+        if credentialUse != nil, let event = judgeCredentials(by: response) { return event }
+        guard substitution == nil || request.method == .head || !hidesSecret(response, head.missing) else {
+            return .notAnswered(.credentialHidden)
         }
-        if substitution != nil, hidesSecret(response), request.method != .head {
-            return feed(.notAnswered(.credentialHidden))
-        }
+        return nil
+    }
+
+    /// Takes the head of the answer.
+    private func receive(_ arrived: Arrived) -> ContentUse {
+        let response = arrived.response
         // Nothing is sent again.
         if keptBody != nil { keptBody = nil }
         worker.debug(.requests, request.id, "\(subject): answered with \(response.status)")
-        let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime
         let isRange = response.status == 206 && request.cache.hasRange
@@ -489,7 +327,7 @@ extension Fetch {
         if substitution != nil, renewsSecrets(response) { handling.use.insert(.noWrite) }
         let judged = Retrieval.Head(
             status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
-            length: incoming.body.missing, handling: handling,
+            length: arrived.missing, handling: handling,
             particulars: snapshot.particulars(of: handling), isStale: quest?.answer == .stale, receivedAt: now)
         let action = retrieval.on(head: judged, staleMayServe: staleMayServe)
         if case .finish(.failed) = action, retrieval.invalidates(refusing: judged) {
@@ -497,15 +335,10 @@ extension Fetch {
         }
         perform(action, arrived)
         // The action may have ended the fetch, asked for another connection, or closed the client's connection.
-        guard isIn(.receiving) else { return }
+        guard isIn(.receiving) else { return .leave }
         precondition(holdsStream, "a body is read from the stream on which its head came")
-        precondition(
-            incoming.takenWithHead >= 0 && incoming.takenWithHead <= rest.count, "a sink took more than was read")
-        if substitution != nil { maskBody(of: response) }
-        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
-        // Until here the time limit for the head applies. Most short bodies arrive together with their head.
-        if isIn(.receiving) { wait(terms.idle) }
-        endOfRead()
+        if substitution != nil { maskBody(of: response, arrived.missing) }
+        return .take
     }
 
     /// The origin asks not to be asked for a while (RFC 9110 §10.2.3).
@@ -520,117 +353,51 @@ extension Fetch {
         }
     }
 
-    /// Reads over an answer that is none. Its connection can be used again if that was all of it.
-    private func skipAnswer(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
-        incoming.persists = false
-        guard response.status >= 200, let length = try? response.bodyLength(to: request.method) else { return }
-        incoming.body = BodyReader(length, limits: snapshot.limits)
-        notePersistence(of: response)
-        unsafe skipBody(rest)
-    }
-
-    /// Reads over a body that nobody needs, as far as it has come. The connection can be reused if that is all of it.
-    private func skipBody(_ bytes: UnsafeRawBufferPointer) {
-        let span = unsafe bytes.bindMemory(to: UInt8.self)
-        var offset = 0
-        while true {
-            do throws(FramingError) {
-                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
-                case .data: break
-                case .more: return
-                case .end:
-                    if offset < bytes.count { incoming.persists = false }
-                    return
-                }
-            } catch {
-                worker.counters.count(error)
-                incoming.persists = false
-                return
-            }
-        }
-    }
-
     /// Whether the response asks for a log-in that authenticates the connection.
     private func offersBinding(_ response: ReceivedResponse) -> Bool {
         response.fields.contains(.wwwAuthenticate)
             && response.fields.all(.wwwAuthenticate).contains(where: OwnedRequest.isBinding)
     }
 
-    func notePersistence(of response: ReceivedResponse) {
-        incoming.persists =
-            Framing.persists(minorVersion: response.minorVersion, response.options) && terms.mayPersist
-            && (boundIdentity != nil || !(request.bindsConnection || offersBinding(response)))
-        incoming.keepAlive = terms.keptFor
+    /// For how long the connection may be idle behind the response. Nil if it carries no other request.
+    private func idleTime(after response: ReceivedResponse) -> Duration? {
+        guard Framing.persists(minorVersion: response.minorVersion, response.options), terms.mayPersist,
+            boundIdentity != nil || !(request.bindsConnection || offersBinding(response))
+        else { return nil }
         // One second less: a request that is sent just before the limit is still on its way when the origin closes.
-        if let announced = keepAliveTimeout(response.fields) {
-            incoming.keepAlive = min(incoming.keepAlive, .seconds(max(0, announced.count - 1)))
-        }
+        guard let announced = keepAliveTimeout(response.fields) else { return terms.keptFor }
+        return min(terms.keptFor, .seconds(max(0, announced.count - 1)))
     }
 
     // MARK: the body
 
-    private func readBody(_ stream: OriginStream) -> Bool {
-        if let page = unsafe writablePage { return unsafe readIntoSink(stream, page) }
-        guard let count = unsafe readPiece(stream, into: worker.readBuffer) else { return false }
-        unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
-        endOfRead()
-        return isIn(.receiving)
+    func allowance(for count: Int) -> Int { brake.map { min(count, $0.room()) } ?? count }
+
+    func hasRead(_ count: Int) {
+        brake?.note(count)
+        quest?.received(count)
     }
 
-    /// Returns the number of bytes read. Returns nil if there were none; the end of the connection has been reported by then.
-    private func readPiece(_ stream: OriginStream, into room: UnsafeMutableRawBufferPointer) -> Int? {
-        let room = unsafe roomToRead(stream, room)
-        guard unsafe !room.isEmpty else { return nil }
-        switch unsafe stream.read(into: room) {
-        case .bytes(let count):
-            brake?.note(count)
-            precondition(count <= room.count, "more bytes were read than there is room for")
-            worker.counters.add(.bytesFromOrigins, count)
-            quest?.received(count)
-            wait(terms.idle)
-            return count
-        case .wouldBlock: return nil
-        case .closed:
-            // RFC 9112 §8: a body with a length or in chunks that ends with its connection is incomplete.
-            let isComplete = incoming.body.closed() == .complete
-            incoming.persists = false
-            if isComplete { feed(.ended(byClosing: true)) } else { brokeOff() }
-            return nil
-        case .failed:
-            brokeOff()
-            return nil
-        }
-    }
-
-    /// The body ends before its end, or is none.
-    private func brokeOff() {
+    func brokeOff() {
         quest?.brokeOff()
         feed(.brokeOff)
     }
 
-    /// As much of `buffer` as the rate allows to fill now. If that is nothing, the stream is not read until the brake calls `released`.
-    private func roomToRead(
-        _ stream: OriginStream, _ buffer: UnsafeMutableRawBufferPointer
-    ) -> UnsafeMutableRawBufferPointer {
-        guard let brake else { return unsafe buffer }
-        let room = brake.room()
-        if room == 0 { stream.pause() }
-        return unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(room))
-    }
+    func ended(byClosing: Bool) { feed(.ended(byClosing: byClosing)) }
 
     /// The rate allows to go on.
     func released() {
         guard case .lent(let stream) = link, !isPaused else { return }
         wait(isIn(.asked) ? limitForHead : terms.idle)
-        stream.resume()
-        if stream.mustBeDrained { readable() }
+        stream.conversation.resume()
     }
 
-    /// Room in the sink that the next read may fill directly, no longer than the content that is certain to follow. Returns nil if
-    /// framing comes next, if the sink has no pages of its own, or if it has no room.
-    private var writablePage: UnsafeMutableRawBufferPointer? {
-        let limit = Int(clamping: min(incoming.body.readableDirectly, retrieval.roomLeft))
-        guard limit > 0, proof == nil, substitution?.mask == nil else { return nil }
+    /// Room in the sink. Empty if it has no pages of its own, or no room, and if the bytes have to be looked at.
+    func room(forContent limit: UInt64) -> UnsafeMutableRawBufferPointer {
+        let limit = Int(clamping: min(limit, retrieval.roomLeft))
+        guard limit > 0, proof == nil, substitution?.mask == nil else {
+            return unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        }
         let hint = min(Worker.readBufferBytes, limit)
         let page =
             switch sink {
@@ -638,67 +405,25 @@ extension Fetch {
             case .fill(let fill, _): unsafe fill.writable(hint)
             case .none, .pass, .discard: unsafe UnsafeMutableRawBufferPointer?.none
             }
-        return unsafe page.map { unsafe UnsafeMutableRawBufferPointer(rebasing: $0.prefix(limit)) }
+        guard let page = unsafe page else { return unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0) }
+        return unsafe UnsafeMutableRawBufferPointer(rebasing: page.prefix(limit))
     }
 
-    /// Reads into a page of the sink, which saves a copy.
-    private func readIntoSink(_ stream: OriginStream, _ page: UnsafeMutableRawBufferPointer) -> Bool {
-        guard let count = unsafe readPiece(stream, into: page) else { return false }
+    func filled(_ count: Int) {
         // The bytes are in the page, but no reader sees them before `commit`. The machine counts them first, so that nobody is sent bytes
         // beyond the announced end.
         guard case .deliver = retrieval.on(.received(count), now: worker.wallTime) else {
             preconditionFailure("the room was no larger than what may come")
         }
-        incoming.body.passed(count)
         switch sink {
         case .store(let record): record.body.commit(count)
         case .fill(let fill, _): fill.commit(count)
         case .none, .pass, .discard: preconditionFailure("this sink has no pages")
         }
-        if incoming.body.isComplete {
-            // The room ended with the message. Any byte behind it would be read as the answer to the next request.
-            if incoming.persists, unsafe stream.read(into: worker.readBuffer) != .wouldBlock {
-                incoming.persists = false
-            }
-            feed(.ended(byClosing: false))
-        }
-        endOfRead()
-        return isIn(.receiving)
-    }
-
-    /// Takes the content out of the received bytes and passes it to the sink.
-    private func consume(_ bytes: UnsafeRawBufferPointer) {
-        let span = unsafe bytes.bindMemory(to: UInt8.self)
-        var offset = 0
-        // Each piece may end the fetch: a client fails, or the origin sends more than it announced.
-        while isIn(.receiving) {
-            do throws(FramingError) {
-                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
-                case .data(let range):
-                    precondition(
-                        range.lowerBound >= 0 && range.upperBound <= offset && offset <= bytes.count,
-                        "content lies within the received bytes")
-                    unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[range]), isAll: offset == bytes.count)
-                case .more: return
-                case .end:
-                    // Bytes behind the message belong to no request.
-                    if offset < bytes.count { incoming.persists = false }
-                    feed(.ended(byClosing: false))
-                }
-            } catch {
-                worker.counters.count(error)
-                notify { $0.note(violation: error) }
-                worker.debug(.transfers, request.id, "\(subject): the body is malformed: \(error.reason)")
-                hasMalformedBody = true
-                return brokeOff()
-            }
-        }
     }
 
     /// Passes content to the sink, once the machine has counted it.
-    ///
-    /// - Parameter isAll: no more content follows in this read.
-    private func deliver(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
+    func received(content bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
         guard case .deliver = action else { return perform(action) }
         guard let proof else {
@@ -741,12 +466,12 @@ extension Fetch {
 
     private func isAppended(_ result: Body.AppendResult) -> Bool { if case .appended = result { true } else { false } }
 
-    /// Ends one read: lets the readers on this worker send, and pauses the origin if one of them is too far behind.
+    /// Lets the readers on this worker send, and pauses the origin if one of them is too far behind.
     ///
     /// The readers send in here, and a reader that fails may end this fetch. So each step after the flush asks for the phase again.
-    private func endOfRead() {
-        if hasMoreToRead { return }
-        readsUnsent = 0
+    func endOfRead() {
+        // Until here the time limit for the head applies. Most short bodies arrive together with their head.
+        if isIn(.receiving) { wait(terms.idle) }
         worker.readers.flush()
         guard isIn(.receiving) else { return }
         switch sink {
@@ -763,18 +488,6 @@ extension Fetch {
         case .none, .discard: break
         }
     }
-
-    /// Whether the next read follows at once: TLS has received more records. What they bring goes out together. Bounded, so that the reader of a fast
-    /// origin does not wait for the end of the body.
-    private var hasMoreToRead: Bool {
-        guard isIn(.receiving), case .lent(let stream) = link, stream.mustBeDrained, brake?.isHolding != true,
-            readsUnsent < Fetch.readsUnsentMax
-        else { return false }
-        readsUnsent += 1
-        return true
-    }
-
-    private static let readsUnsentMax = 16
 
     // MARK: back-pressure
 
@@ -824,7 +537,7 @@ extension Fetch {
     private func pause() {
         guard !isPaused, case .lent(let stream) = link else { return }
         isPaused = true
-        stream.pause()
+        stream.conversation.pause()
     }
 
     func resume() {
@@ -832,11 +545,10 @@ extension Fetch {
         isPaused = false
         if diskWait.end(worker.loop.now) { wait(terms.idle) }
         guard brake?.isHolding != true else { return }
-        stream.resume()
-        if stream.mustBeDrained { readable() }
+        stream.conversation.resume()
     }
 
-    private var holdsStream: Bool { if case .lent = link { true } else { false } }
+    var holdsStream: Bool { if case .lent = link { true } else { false } }
 
     // MARK: giving it back
 
@@ -850,10 +562,8 @@ extension Fetch {
         case .none: break
         case .waiting(let streamRequest): streamRequest.cancel()
         case .lent(let stream):
-            let isReusable =
-                isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
-                && (legs == nil || stream.logIn?.isOver != false)
-            stream.finish(isReusable ? .keep(for: incoming.keepAlive) : cutsRequest ? .reset : .close)
+            let mayKeep = isComplete && (legs == nil || stream.logIn?.isOver != false)
+            stream.finish(cutsRequest ? .reset : mayKeep ? .keep : .close)
         }
     }
 }

@@ -36,20 +36,6 @@ final class Fetch: TimedObject, OriginStreamOwner {
         case discard
     }
 
-    /// The message that is being read from the origin.
-    struct Incoming: ~Copyable {
-        /// The bytes of an incomplete head.
-        var head: [UInt8] = []
-        var progress = HeadProgress()
-        /// Reads the body by its framing. Expects no bytes until a final head sets it.
-        var body = BodyReader()
-        /// Body bytes that were read together with the head and were put into the sink when it was made. At most what was read.
-        var takenWithHead = 0
-        /// The connection can be reused once the message is complete, if it is idle for no longer than `keepAlive`.
-        var persists = false
-        var keepAlive: Duration = .zero
-    }
-
     let worker: Worker
     let snapshot: Snapshot
     let request: OwnedRequest
@@ -78,39 +64,28 @@ final class Fetch: TimedObject, OriginStreamOwner {
     private(set) var id: ConnectionID?
     var link = Link.none
     var sink = Sink.none
-    /// Parsing and reading a body by its framing call nothing outside the value, so no two accesses overlap: the unchecked access is
-    /// exclusive.
-    var incoming: Incoming {
-        _read { yield unsafe uncheckedIncoming }
-        _modify { yield unsafe &uncheckedIncoming }
-    }
-    @exclusivity(unchecked) private var uncheckedIncoming: Incoming
     /// Encodes the body of the request. Nil: it is sent as it is.
     var encoder: ContentEncoder?
     /// Bytes of the request's body that have been sent or queued, over all connections.
     var sentBytes: UInt64 = 0
-    /// The whole request, with its body, has been sent or queued.
-    var requestIsSent = false
     /// The client's request broke off. Its origin gets a reset, so that it cannot take a part of the request for the whole.
     var cutsRequest = false
-    /// The framing of the request's body on the stream.
-    ///
-    /// While it frames a piece of content it calls the stream alone, which never asks for it: the unchecked access is exclusive.
-    var outgoingBody: OutgoingBody {
-        _read { yield unsafe uncheckedOutgoingBody }
-        _modify { yield unsafe &uncheckedOutgoingBody }
-    }
-    @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
     var diskWait = DiskWait()
     /// The framing of the body that came last was invalid: it did not break off.
     var hasMalformedBody = false
-    /// How often was read since the readers of the body were last told to send.
-    var readsUnsent = 0
     /// Holds the response to the rates of `bandwidth`. Nil: without limit.
     let brake: FlowBrake?
+    /// The machine calls nothing: the unchecked access is exclusive.
+    var way: Approach {
+        _read { yield unsafe uncheckedWay }
+        _modify { yield unsafe &uncheckedWay }
+    }
+    @exclusivity(unchecked) private var uncheckedWay = Approach(needs: [])
     /// A PAC file is asked for the routes.
     var routeWait: RouteWait?
+    /// The routes over which a connection is about to be asked for.
+    var routes: RoutePlan?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
     /// The log-in of the connection with that credential. Nil if the credential logs in no connection.
@@ -173,7 +148,6 @@ final class Fetch: TimedObject, OriginStreamOwner {
         self.transfer = transfer
         self.hole = hole
         reason = plan.reason
-        unsafe uncheckedIncoming = Incoming()
         invalidationsBefore = request.tier.invalidations
         request.sentAfterInvalidation = worker.shared.invalidationMarks.last
         startedAt = worker.loop.now
@@ -214,6 +188,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             quest = makeQuest()
             if let quest { request.isOwnedElsewhere = quest.keeping != .always }
         }
+        way = Approach(needs: needs, asksNodes: quest != nil)
         worker.retryBudget.noteRequest(percent: snapshot.configuration.retries.budgetPercent)
         turn { feed(.start) }
     }
@@ -346,7 +321,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     /// The request for a stream has a time limit of its own.
     func waitForConnection() {
-        guard let lastMoment else { return }
+        guard let lastMoment else { return worker.timers.cancel(self) }
         worker.timers.schedule(self, after: lastMoment.duration(since: worker.loop.now))
     }
 
@@ -355,10 +330,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
             worker.counters.add(.timeouts)
             return turn { feed(.outOfTime) }
         }
-        if let wait = routeWait.take() {
+        if way.need != nil {
             worker.counters.add(.timeouts)
-            worker.cancel(wait)
-            return openingFailed(.routeUnknown, nil)
+            cancelRouteWait()
+            return turn { approach(.timedOut) }
         }
         if brake?.isHolding == true, isIn(.asked) || isIn(.receiving) {
             // Nothing was read because the rate did not allow it.
@@ -370,7 +345,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             return wait(terms.idle)
         }
         if holdsBody, isIn(.asked) { return turn { releaseBody() } }
-        if isAskingPeer, isIn(.asked) { return turn { peerFailed(.late) } }
+        if way.awaitsNode, isIn(.asked) { return turn { peerFailed(.late) } }
         if !isIn(.pausing), !isIn(.retrying) { worker.counters.add(.timeouts) }
         if isIn(.receiving) { quest?.brokeOff() }
         turn { feed(.timedOut) }
@@ -394,15 +369,20 @@ final class Fetch: TimedObject, OriginStreamOwner {
         worker.readers.release()
     }
 
+    func cancelRouteWait() {
+        if let wait = routeWait.take() { worker.cancel(wait) }
+    }
+
     /// Removes the fetch from the worker. The machine has finished; no event reaches it from here on.
     func end() {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
         worker.timers.cancel(self)
         brake?.stop()
+        approach(.over)
         quest?.end()
         if credentialUse != nil { settleCredentials() }
-        if let wait = routeWait.take() { worker.cancel(wait) }
+        cancelRouteWait()
         if snapshot.routesHaveCredentials { settleProxyLogIn() }
         if let id { _ = worker.fetches.remove(id) }
         id = nil

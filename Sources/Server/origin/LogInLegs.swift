@@ -16,8 +16,8 @@ final class LogInLegs {
         case making
         /// A token was sent, and a final head is awaited.
         case sent
-        /// The origin asks for another token. The body of its response is read to its end, so many bytes at most.
-        case reading([Challenge], bytesLeft: Int)
+        /// The origin asks for another token. The body of its response is read over.
+        case reading([Challenge])
         /// The head that accepts the log-in is held back until it is known that the origin has proven itself.
         case proving
         case proven

@@ -192,7 +192,7 @@ final class OriginPools {
         // The client connection to which the link was pinned has closed, or the credential that has logged it in has other secrets now.
         if let identity = pool.key.identity, !isValid(identity) { return close(link) }
         // Bytes behind a response belong to no request: such a link is not trusted.
-        guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
+        guard !link.conversation.hasBytesBehindResponse else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
             next.becomeEnded(on: worker.loop)
             worker.counters.add(.originConnectionsReused)

@@ -22,10 +22,6 @@ final class PeerQuest {
         let peer: FleetPeer
         let isForStoreOnly: Bool
         let permit: Fleet.Circuit.Permit
-        /// Its connection had been closed while it was idle, so it is asked once more on a new one.
-        var isSecondAttempt = false
-        /// It has said that it fetches the response.
-        var isWorking = false
     }
 
     private let desk: PeerDesk
@@ -41,8 +37,6 @@ final class PeerQuest {
     private(set) var standby: PeerStandby?
     /// That have come from other nodes.
     private var bytes = 0
-    /// The connection of the standby has taken the place of one to the origin, and its request has been sent.
-    var isSent = false
     private let timer: PreciseTimer
     private let loop: EventLoop
 
@@ -56,10 +50,9 @@ final class PeerQuest {
         timer = PreciseTimer(loop, late)
     }
 
-    /// The node to ask now. Nil: the origin.
+    /// The next node to ask. Nil: the origin.
     func next() -> Asked? {
-        guard standby == nil else { return nil }
-        if let asked { return asked }
+        precondition(asked == nil, "the node before has been settled")
         answer = nil
         while let (peer, isForStoreOnly) = left.popFirst() {
             guard let permit = desk.permit(to: peer, now: loop.now) else { continue }
@@ -71,27 +64,14 @@ final class PeerQuest {
         return nil
     }
 
+    /// The connection to the node turned out to be dead: it has the time for a new one.
+    func startAgain() { timer.start(at: loop.now.advanced(by: PeerQuest.connectMax)) }
+
     /// The request has gone out.
-    func sent() {
-        guard asked?.isWorking == false else { return }
-        timer.start(at: loop.now.advanced(by: PeerQuest.answerMax))
-    }
+    func sent() { timer.start(at: loop.now.advanced(by: PeerQuest.answerMax)) }
 
-    /// The node says that it fetches the response. Returns false if it has said so before.
-    func isWorking() -> Bool {
-        guard asked?.isWorking == false else { return false }
-        timer.stop()
-        asked?.isWorking = true
-        return true
-    }
-
-    /// The connection turned out to be dead. Returns false if the node was asked on a new one already.
-    func triesAgain() -> Bool {
-        guard asked?.isSecondAttempt == false else { return false }
-        asked?.isSecondAttempt = true
-        timer.start(at: loop.now.advanced(by: PeerQuest.connectMax))
-        return true
-    }
+    /// The node says that it fetches the response, and has the time for it.
+    func stopTimer() { timer.stop() }
 
     /// The node gives an answer, whose head has come.
     func answered(_ verdict: PeerVerdict) {
@@ -148,52 +128,28 @@ final class PeerQuest {
 }
 
 /// A node that was slow to answer, and whose answer is still welcome until the origin answers.
-final class PeerStandby: OriginStreamOwner {
+final class PeerStandby: ConversationOwner {
     let stream: OriginStream
     private unowned let fetch: Fetch
-    /// What has been received: a head, and perhaps the beginning of its body.
-    private(set) var received: [UInt8] = []
-    private static let bytesMax = 128 << 10
 
     fileprivate init(_ stream: OriginStream, _ fetch: Fetch) {
         self.stream = stream
         self.fetch = fetch
-        stream.pass(to: self)
-    }
-
-    func opened(_ stream: OriginStream, isReused: Bool) { preconditionFailure("it has its stream") }
-    func openingFailed(_ refusal: Refusal, _ denial: Denial?) { preconditionFailure("it has its stream") }
-    func drained() {}
-    func writeFailed() {}
-
-    func readable() {
-        let buffer = unsafe fetch.worker.readBuffer
-        while true {
-            switch unsafe stream.read(into: buffer) {
-            case .bytes(let count):
-                unsafe received.append(contentsOf: buffer[..<count])
-                dropInterimHeads()
-                // A complete head: what it says is judged like that of any answer.
-                if hasHead || received.count > PeerStandby.bytesMax { return fetch.standbyAnswers() }
-                guard stream.mustBeDrained else { return }
-            case .wouldBlock: return
-            case .closed, .failed: return fetch.standbyFailed()
-            }
-        }
+        stream.conversation.pass(to: self)
     }
 
     /// That the node fetches the response is no answer: the origin is being asked already.
-    private func dropInterimHeads() {
-        while received.starts(with: "HTTP/1.1 1".utf8), let end = headEnd { received.removeFirst(end) }
-    }
+    func received(interim head: ArrivedHead) {}
 
-    private var hasHead: Bool { headEnd != nil }
+    /// What the node says is judged like that of any answer, and the fetch hears what follows.
+    func received(final head: ArrivedHead) -> ContentUse { fetch.standbyAnswers(head) }
 
-    /// Behind the empty line of the first head. Nil: it is incomplete.
-    private var headEnd: Int? {
-        let end = Array("\r\n\r\n".utf8)
-        return received.indices.first { received[$0...].starts(with: end) }.map { $0 + end.count }
-    }
+    func received(content: UnsafeRawBufferPointer, isAll: Bool) { preconditionFailure("its head has not come") }
+    func ended(byClosing: Bool) { preconditionFailure("its head has not come") }
+    func receivedUnasked() { fetch.standbyFailed() }
+    func violated(_ error: FramingError) { fetch.standbyFailed() }
+    func closedBeforeHead(headBegan: Bool) { fetch.standbyFailed() }
+    func brokeOff() { preconditionFailure("its head has not come") }
 
     func close() { stream.finish(.close) }
 }

@@ -1,35 +1,36 @@
+import Forwarding
 import Framing
 import Message
-import Requesting
 import Testing
 
 /// What became of an answer.
 private struct Outcome: Equatable {
     var status: UInt16?
+    var interim: [UInt16] = []
     var body = ""
     var isComplete = false
-    var allowsReuse = false
     /// Bytes behind the answer.
     var rest = ""
     var fault: String?
 }
 
-/// Reads an answer that arrives in pieces of `size` bytes, and then the end of the connection.
-private func read(_ text: String, to method: Method = .get, size: Int, interimMax: Int = 32) -> Outcome {
-    var limits = Limits()
-    limits.interimResponsesMax = interimMax
-    var reader = ResponseReader(to: method, limits: limits)
+/// Reads a response that arrives in pieces of `size` bytes, and then the end of the connection.
+private func read(_ text: String, to method: Method = .get, size: Int) -> Outcome {
+    let limits = Limits()
+    var reader = ResponseReader(to: method)
     var outcome = Outcome()
+    var head = ResponseHead()
     var held: [UInt8] = []
     let bytes = Array(text.utf8)
     for start in stride(from: 0, to: bytes.count, by: size) {
         held += bytes[start..<min(start + size, bytes.count)]
         var offset = 0
         steps: while true {
-            do throws(ResponseFault) {
-                switch try reader.next(in: held.span, from: &offset) {
+            do throws(FramingError) {
+                switch try reader.next(in: held.span, from: &offset, head: &head, limits: limits) {
                 case .more: break steps
-                case .head(let head): outcome.status = head.status
+                case .interim: outcome.interim.append(head.status)
+                case .head: outcome.status = head.status
                 case .data(let range): outcome.body += String(decoding: held[range], as: UTF8.self)
                 case .end:
                     outcome.rest += String(decoding: held[offset...], as: UTF8.self)
@@ -37,23 +38,22 @@ private func read(_ text: String, to method: Method = .get, size: Int, interimMa
                     break steps
                 }
             } catch {
-                outcome.fault = error.reason
+                outcome.fault = "\(error.reason)"
                 return outcome
             }
         }
         held.removeFirst(offset)
     }
-    outcome.allowsReuse = reader.allowsReuse
     outcome.isComplete = reader.closed()
     return outcome
 }
 
-@Suite("requests: reading an answer") struct ResponseReaderTests {
+@Suite("forwarding: reading a response") struct ResponseReaderTests {
     private static let ok = "HTTP/1.1 200 OK\r\n"
 
     fileprivate static let answers: [(text: String, method: Method, outcome: Outcome)] = [
-        (ok + "Content-Length: 2\r\n\r\nok", .get, .init(status: 200, body: "ok", isComplete: true, allowsReuse: true)),
-        (ok + "Content-Length: 0\r\n\r\n", .get, .init(status: 200, isComplete: true, allowsReuse: true)),
+        (ok + "Content-Length: 2\r\n\r\nok", .get, .init(status: 200, body: "ok", isComplete: true)),
+        (ok + "Content-Length: 0\r\n\r\n", .get, .init(status: 200, isComplete: true)),
         (
             ok + "Connection: close\r\nContent-Length: 2\r\n\r\nok", .get,
             .init(status: 200, body: "ok", isComplete: true)
@@ -62,21 +62,22 @@ private func read(_ text: String, to method: Method = .get, size: Int, interimMa
         (ok + "\r\nuntil the end", .get, .init(status: 200, body: "until the end", isComplete: true)),
         (
             ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", .get,
-            .init(status: 200, body: "ok", isComplete: true, allowsReuse: true)
+            .init(status: 200, body: "ok", isComplete: true)
         ),
         (ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", .get, .init(status: 200, body: "ok")),
         (
             ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", .get,
             .init(status: 200, fault: "bad-chunk-size")
         ),
-        (ok + "Content-Length: 2\r\n\r\n", .head, .init(status: 200, isComplete: true, allowsReuse: true)),
-        ("HTTP/1.1 204 No Content\r\n\r\n", .get, .init(status: 204, isComplete: true, allowsReuse: true)),
-        ("HTTP/1.1 304 Not Modified\r\n\r\n", .get, .init(status: 304, isComplete: true, allowsReuse: true)),
+        (ok + "Content-Length: 2\r\n\r\n", .head, .init(status: 200, isComplete: true)),
+        ("HTTP/1.1 204 No Content\r\n\r\n", .get, .init(status: 204, isComplete: true)),
+        ("HTTP/1.1 304 Not Modified\r\n\r\n", .get, .init(status: 304, isComplete: true)),
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok
-                + "Content-Length: 1\r\n\r\nx", .get, .init(status: 200, body: "x", isComplete: true, allowsReuse: true)
+                + "Content-Length: 1\r\n\r\nx", .get,
+            .init(status: 200, interim: [100, 103], body: "x", isComplete: true)
         ),
-        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", .get, .init(fault: "unexpected-upgrade")),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", .get, .init(interim: [101])),
         ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", .get, .init(status: 200, body: "x", isComplete: true)),
         ("SSH-2.0-x\r\nmore and more\r\n\r\n", .get, .init(fault: "bad-status-line")),
         (ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nx", .get, .init(fault: "differing-cl")),
@@ -94,10 +95,27 @@ private func read(_ text: String, to method: Method = .get, size: Int, interimMa
         #expect(outcome.body == "x" && outcome.rest == "HTTP/1.1")
     }
 
-    @Test func `interim responses have a bound`() {
-        let many =
-            String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 4) + Self.ok + "Content-Length: 0\r\n\r\n"
-        #expect(read(many, size: 1000, interimMax: 4).status == 200)
-        #expect(read(many, size: 1000, interimMax: 3).fault == "too-many-interim-responses")
+    @Test func `content that is read directly is counted like any other`() throws {
+        let bytes = Array((Self.ok + "Content-Length: 5\r\n\r\nab").utf8)
+        var reader = ResponseReader(to: .get)
+        var (head, offset) = (ResponseHead(), 0)
+        #expect(reader.readableDirectly == 0)
+        #expect(try reader.next(in: bytes.span, from: &offset, head: &head, limits: Limits()) == .head(.length(5)))
+        #expect(reader.missing == 5)
+        #expect(
+            try reader.next(in: bytes.span, from: &offset, head: &head, limits: Limits())
+                == .data((bytes.count - 2)..<bytes.count))
+        #expect(reader.readableDirectly == 3)
+        let isFirstLast = reader.passed(1)
+        let isSecondLast = reader.passed(2)
+        #expect(!isFirstLast && isSecondLast && reader.phase == .complete && reader.readableDirectly == 0)
+    }
+
+    @Test func `nothing of chunked content is read directly`() throws {
+        let bytes = Array((Self.ok + "Transfer-Encoding: chunked\r\n\r\n").utf8)
+        var reader = ResponseReader(to: .get)
+        var (head, offset) = (ResponseHead(), 0)
+        #expect(try reader.next(in: bytes.span, from: &offset, head: &head, limits: Limits()) == .head(.chunked))
+        #expect(reader.readableDirectly == 0 && reader.missing == nil)
     }
 }

@@ -1,0 +1,172 @@
+import Access
+import Caching
+import EventLoop
+import Framing
+import Message
+import Routing
+import Transaction
+
+/// What came of an action of the approach.
+enum ApproachOutcome {
+    /// The machine is told at once.
+    case now(Approach.Event)
+    /// The machine is told later.
+    case later
+    /// There is nothing to tell.
+    case none
+}
+
+/// Carries out what the machine of the way to an answer wants (`Approach`).
+///
+/// Whatever is waited for reports an event when it has happened. If something else has happened by then, the machine does not care.
+extension Fetch {
+    /// What the request needs beside routes.
+    var needs: Approach.Needs {
+        // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
+        var needs: Approach.Needs = terms.isHTTP10 ? [.framing] : []
+        guard snapshot.usesPlaceholders || request.credential != nil else { return needs }
+        needs.insert(.credential)
+        if request.hasBody { needs.formUnion([.body, .permission]) }
+        return needs
+    }
+
+    /// Asks for a stream.
+    func wantStream() {
+        precondition(hasNoLink, "the stream before has not been ended")
+        approach(.wanted)
+    }
+
+    /// Tells the machine, and carries out what it wants until something is waited for.
+    func approach(_ event: Approach.Event) { perform(way.on(event)) }
+
+    func perform(_ first: Approach.Action) {
+        var action = first
+        while case .now(let event) = carryOut(action) { action = way.on(event) }
+    }
+
+    private func carryOut(_ action: Approach.Action) -> ApproachOutcome {
+        switch action {
+        case .none: return .none
+        case .meet(let need): return meet(need)
+        case .borrow: return borrow()
+        case .give(let isReused): feed(.opened(isReused: isReused))
+        case .fail(let refusal): feed(.notOpened(refusal))
+        case .timeOut: feed(.timedOut)
+        case .changeWay: feed(.routeFailed)
+        case .askNode(let anew): return askNode(anew: anew)
+        case .leaveNode:
+            leaveNode()
+            return .now(.nodeNotOpened)
+        case .keepNode:
+            keepNode()
+            return .now(.wanted)
+        case .dropNode: dropStandby()
+        case .returnToNode: returnToStandby()
+        }
+        return .none
+    }
+
+    // MARK: what the request needs
+
+    private func meet(_ need: Approach.Need) -> ApproachOutcome {
+        switch need {
+        case .framing:
+            if case .chunked = request.bodyLength { return .now(.refused(need, .lengthRequired)) }
+        case .credential:
+            if let hindrance = prepareCredentials() { return outcome(of: hindrance, need) }
+        case .body:
+            if let hindrance = prepareBody() { return outcome(of: hindrance, need) }
+        case .permission:
+            if let hindrance = askRulesAboutBody() { return outcome(of: hindrance, need) }
+        case .routes: return chooseRoutes()
+        }
+        return .now(.met(need))
+    }
+
+    private func outcome(of hindrance: CredentialHindrance, _ need: Approach.Need) -> ApproachOutcome {
+        switch hindrance {
+        case .undecided: wait(terms.firstByte)
+        case .bodyIsMissing: receiveBody()
+        case .refusal(let refusal): return .now(.refused(need, refusal))
+        }
+        return .later
+    }
+
+    private func chooseRoutes() -> ApproachOutcome {
+        switch worker.way(for: request, snapshot) {
+        case .plan(let plan): routes = plan
+        case .refused: return .now(.refused(.routes, .routeUnknown))
+        case .unknown(let choice):
+            routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
+                routeWait = nil
+                turn { takeRoutes(plan) }
+            }
+            wait(terms.connect)
+            return .later
+        }
+        return .now(.met(.routes))
+    }
+
+    private func takeRoutes(_ plan: RoutePlan?) {
+        routes = plan
+        approach(plan == nil ? .refused(.routes, .routeUnknown) : .met(.routes))
+    }
+
+    // MARK: a connection
+
+    private func borrow() -> ApproachOutcome {
+        guard let plan = routes.take() else { preconditionFailure("a connection is asked for over routes") }
+        let mayReuse = retrieval.mayReuseConnection && (request.boundIdentity != nil || !request.bindsConnection)
+        let loan = worker.origins.borrow(
+            over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity,
+            snapshot: snapshot, mayReuse: mayReuse && terms.mayPersist, owner: self)
+        switch loan {
+        case .lent(let stream):
+            link = .lent(stream)
+            return .now(.opened(isReused: true))
+        case .waiting(let streamRequest):
+            link = .waiting(streamRequest)
+            waitForConnection()
+            return .later
+        case .refused(let refusal):
+            return openingOutcome(refusal.refusal, refusal.denial)
+        }
+    }
+
+    /// The routes whose proxies have not refused Larder's log-in. All of them if all have: a later attempt begins anew.
+    private func withoutRefused(_ plan: RoutePlan) -> RoutePlan {
+        if refusedRoutes.isEmpty { return plan }
+        if let left = plan.without(refusedRoutes) { return left }
+        refusedRoutes = []
+        return plan
+    }
+
+    /// This fetch owns the stream from here on. `releaseStream` or `switchProtocols` ends the loan, and nothing else.
+    func opened(_ stream: OriginStream, isReused: Bool) {
+        precondition(!holdsStream, "a fetch has one stream at a time")
+        turn {
+            link = .lent(stream)
+            approach(way.isWithNode ? .nodeOpened(isReused: isReused) : .opened(isReused: isReused))
+        }
+    }
+
+    func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
+        precondition(!holdsStream, "a fetch has one stream at a time")
+        // The stream request has ended with this call. It must not be cancelled when the machine's next action releases the stream.
+        link = .none
+        turn {
+            if way.isWithNode {
+                quest?.settle(PeerResult(notConnected: refusal))
+                approach(.nodeNotOpened)
+            } else if case .now(let event) = openingOutcome(refusal, denial) {
+                approach(event)
+            }
+        }
+    }
+
+    private func openingOutcome(_ refusal: Refusal, _ denial: Denial?) -> ApproachOutcome {
+        // The client is not told of a way that does not matter, because a node that is late may answer still.
+        if let denial, !way.isRace { notify { $0.note(denial) } }
+        return .now(.notOpened(refusal))
+    }
+}

@@ -25,40 +25,29 @@ package struct Approach: ~Copyable {
 
     }
 
-    /// What a request can need. Each of the others is met.
-    package struct Needs: OptionSet, Sendable {
-        package let rawValue: UInt8
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// What a request needs beside routes.
+    package struct Needs: Equatable, Sendable {
+        package var framing: Bool
+        package var credential: Bool
+        /// The body and the permission that a credential may make necessary.
+        package var body: Bool
 
-        package static let framing = Needs(rawValue: 1)
-        /// A credential, and the body and the permission that it may make necessary.
-        package static let credential = Needs(rawValue: 2)
-        package static let body = Needs(rawValue: 4)
-        package static let permission = Needs(rawValue: 8)
-
-        fileprivate func contains(_ need: Need) -> Bool {
-            switch need {
-            case .framing: contains(Needs.framing)
-            case .credential: contains(Needs.credential)
-            case .body: contains(Needs.body)
-            case .permission: contains(Needs.permission)
-            case .routes: true
-            }
+        package init(framing: Bool = false, credential: Bool = false, body: Bool = false) {
+            self.framing = framing
+            self.credential = credential
+            self.body = body
         }
 
         /// The first need behind `need`. Nil: a connection is all that is missing.
         fileprivate func next(after need: Need?) -> Need? {
-            var following: Need? =
-                switch need {
-                case nil: .framing
-                case .framing: .credential
-                case .credential: .body
-                case .body: .permission
-                case .permission: .routes
-                case .routes: nil
-                }
-            if let candidate = following, !contains(candidate) { following = next(after: candidate) }
-            return following
+            switch need {
+            case nil where framing: .framing
+            case nil, .framing: credential ? .credential : body ? .body : .routes
+            case .credential: body ? .body : .routes
+            case .body: .permission
+            case .permission: .routes
+            case .routes: nil
+            }
         }
     }
 

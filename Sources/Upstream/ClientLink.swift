@@ -447,7 +447,7 @@ final class ClientLink: TimedObject, ConversationOwner, ConversationKeeper {
         writeEvent.clear()
         transport = nil
         if let conversation {
-            if conversation.owner != nil { _ = conversation.end() }
+            if conversation.isInUse { _ = conversation.end() }
             conversation.close()
         }
         owner.release(self)

@@ -7,7 +7,7 @@ private typealias Action = Approach.Action
 
 /// Tells a machine of events, and returns what it wants after each.
 private func actions(
-    _ events: [Event], needs: Approach.Needs = [], asksNodes: Bool = false
+    _ events: [Event], needs: Approach.Needs = Approach.Needs(), asksNodes: Bool = false
 ) -> [Action] {
     var way = Approach(needs: needs, asksNodes: asksNodes)
     return events.map { way.on($0) }
@@ -25,7 +25,7 @@ private let silent = Event.nodeFailed(.noAnswer)
     }
 
     @Test func `all needs are met in their order`() {
-        let all: Approach.Needs = [.framing, .credential, .body, .permission]
+        let all = Approach.Needs(framing: true, credential: true, body: true)
         #expect(
             actions(
                 [
@@ -39,7 +39,7 @@ private let silent = Event.nodeFailed(.noAnswer)
 
     @Test func `a need that is decided later is looked at again`() {
         #expect(
-            actions([.wanted, .decided(.credential), .met(.credential)], needs: .credential) == [
+            actions([.wanted, .decided(.credential), .met(.credential)], needs: Approach.Needs(credential: true)) == [
                 .meet(.credential), .meet(.credential), .meet(.routes),
             ])
     }
@@ -47,14 +47,16 @@ private let silent = Event.nodeFailed(.noAnswer)
     @Test func `what was decided without the body is decided anew when it has come`() {
         #expect(
             actions(
-                [.wanted, .met(.credential), .bodyCame, .met(.credential), .met(.body)], needs: [.credential, .body])
-                == [.meet(.credential), .meet(.body), .meet(.credential), .meet(.body), .meet(.routes)])
+                [.wanted, .met(.credential), .bodyCame, .met(.credential), .met(.body)],
+                needs: Approach.Needs(credential: true, body: true))
+                == [.meet(.credential), .meet(.body), .meet(.credential), .meet(.body), .meet(.permission)])
     }
 
     @Test func `a refusal ends the attempt, and another one begins anew`() {
         #expect(
             actions(
-                [.wanted, .refused(.credential, .credentialUnavailable), .wanted], needs: .credential) == [
+                [.wanted, .refused(.credential, .credentialUnavailable), .wanted],
+                needs: Approach.Needs(credential: true)) == [
                     .meet(.credential), .fail(.credentialUnavailable), .meet(.credential),
                 ])
         #expect(
@@ -91,7 +93,8 @@ private let silent = Event.nodeFailed(.noAnswer)
     @Test(arguments: timeouts)
     fileprivate func `a need that is not met in time ends the attempt`(_ row: (before: [Event], action: Action)) {
         #expect(
-            actions([.wanted] + row.before + [.timedOut], needs: [.credential, .body, .permission]).last == row.action)
+            actions([.wanted] + row.before + [.timedOut], needs: Approach.Needs(credential: true, body: true)).last
+                == row.action)
     }
 }
 
@@ -160,7 +163,7 @@ private let silent = Event.nodeFailed(.noAnswer)
     }
 
     @Test func `who is waited for can be asked`() {
-        var way = Approach(needs: [], asksNodes: true)
+        var way = Approach(needs: Approach.Needs(), asksNodes: true)
         #expect(!way.isWithNode && !way.awaitsNode && way.need == nil)
         _ = way.on(.wanted)
         #expect(way.isWithNode && way.awaitsNode && !way.nodeIsWorking)
@@ -170,7 +173,7 @@ private let silent = Event.nodeFailed(.noAnswer)
         _ = way.on(.nodeAnswered)
         #expect(way.isWithNode && !way.awaitsNode)
 
-        var race = Approach(needs: [], asksNodes: true)
+        var race = Approach(needs: Approach.Needs(), asksNodes: true)
         for event in Self.racing { _ = race.on(event) }
         #expect(race.isRace && race.need == .routes && !race.isWithNode && !race.awaitsNode)
     }

@@ -22,12 +22,9 @@ enum ApproachOutcome {
 extension Fetch {
     /// What the request needs beside routes.
     var needs: Approach.Needs {
+        let mayProve = snapshot.usesPlaceholders || request.credential != nil
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
-        var needs: Approach.Needs = terms.isHTTP10 ? [.framing] : []
-        guard snapshot.usesPlaceholders || request.credential != nil else { return needs }
-        needs.insert(.credential)
-        if request.hasBody { needs.formUnion([.body, .permission]) }
-        return needs
+        return Approach.Needs(framing: terms.isHTTP10, credential: mayProve, body: mayProve && request.hasBody)
     }
 
     /// Asks for a stream.

@@ -81,7 +81,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         _read { yield unsafe uncheckedWay }
         _modify { yield unsafe &uncheckedWay }
     }
-    @exclusivity(unchecked) private var uncheckedWay = Approach(needs: [])
+    @exclusivity(unchecked) private var uncheckedWay = Approach(needs: Approach.Needs())
     /// A PAC file is asked for the routes.
     var routeWait: RouteWait?
     /// The routes over which a connection is about to be asked for.

@@ -57,10 +57,17 @@ package protocol ConversationKeeper: AnyObject {
         case over
     }
 
-    /// The user of the connection. Nil while it is idle.
-    package private(set) var owner: (any ConversationOwner)?
-    /// Set by `start`.
-    private unowned var keeper: (any ConversationKeeper)!
+    /// The user of the connection. Nil while it is idle. Reading and setting it calls nothing: the unchecked access is exclusive.
+    package private(set) var owner: (any ConversationOwner)? {
+        get { unsafe uncheckedOwner }
+        set { unsafe uncheckedOwner = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedOwner: (any ConversationOwner)?
+    /// Whether it has an owner.
+    package var isInUse: Bool { unsafe uncheckedOwner != nil }
+    /// Set by `start`, once.
+    private var keeper: any ConversationKeeper { unsafe uncheckedKeeper }
+    @exclusivity(unchecked) private unowned var uncheckedKeeper: (any ConversationKeeper)!
     private let memory: ConversationMemory
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) private var transport: Transport?
@@ -94,7 +101,7 @@ package protocol ConversationKeeper: AnyObject {
 
     /// Begins to listen to the socket.
     package func start(on loop: EventLoop, keeper: any ConversationKeeper) {
-        self.keeper = keeper
+        unsafe uncheckedKeeper = keeper
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe transport!.assign(
             &readEvent, on: loop, .read, { _, _, context in unsafe conversation(context).socketIsReady(.read) }, context

@@ -44,7 +44,7 @@ final class OriginLink: TimedObject, ConversationKeeper {
 
     // MARK: lending
 
-    private var isLent: Bool { conversation.owner != nil }
+    private var isLent: Bool { conversation.isInUse }
     var streamsInUse: Int { isLent ? 1 : 0 }
 
     func lend(to owner: any OriginStreamOwner) -> OriginStream {

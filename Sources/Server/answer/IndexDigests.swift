@@ -139,10 +139,10 @@ final class IndexDigests: Sendable {
         let known = verdict(on: record, promised: promised, now: now)
         guard known == .unknown, let algorithm = promised.first?.algorithm else { return known == .broken }
         guard let proof = BodyProof(ExpectedDigest(algorithm, []), of: record.fields, at: record.keyBytes),
-            unsafe record.body.readAll({ unsafe proof.take($0) { _, _ in } })
+            unsafe record.body.readAll({ unsafe proof.add($0) })
         else { return false }
-        let found = proof.conclude()
-        let digest = found.first { promised.contains($0) } ?? found[0]
+        proof.conclude()
+        let digest = proof.found.first { promised.contains($0) } ?? proof.found[0]
         note(digest, of: record, now: now)
         return PromiseVerdict(found: digest, promised: promised) == .broken
     }

@@ -3,6 +3,7 @@ import Compression
 import Forwarding
 import Message
 import TLS
+import Transaction
 
 /// Compares the digest of a body with the one that it must have, while the body arrives.
 ///
@@ -10,10 +11,12 @@ import TLS
 ///
 /// A body that comes as gzip is right if its bytes have the digest, or if the decoded bytes have it: the first where a server marks compressed
 /// files like this, the second where it compresses what it sends.
-final class BodyProof {
+final class BodyProof: ContentFilter {
     let expected: ExpectedDigest
-    /// The digest of the body is the expected one. False until it has been concluded.
-    private(set) var isRight = false
+    /// The digests of the whole body: of its bytes, and of the decoded bytes if it is gzip. Empty before its end.
+    private(set) var found: [ExpectedDigest] = []
+    /// The digest of the body is the expected one. False before its end.
+    var isRight: Bool { found.contains(expected) }
     /// Nil once the digest has been concluded.
     private var digest: RunningDigest?
     /// Nil if the body has no coding, or once the digest has been concluded.
@@ -42,37 +45,43 @@ final class BodyProof {
         }
     }
 
-    /// Adds bytes of the body. Passes on what is followed by enough bytes, in order: nothing, one piece, or two, of which the first is not the last.
-    func take(_ bytes: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer, _ isLast: Bool) -> Void) {
-        unsafe digest?.update(bytes)
-        unsafe decodedDigest?.update(bytes)
-        let surplus = held.count + bytes.count - BodyProof.heldBytesMax
+    /// Passes on what is followed by enough bytes.
+    func take(_ piece: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer) -> Bool) -> Bool {
+        unsafe add(piece)
+        let surplus = held.count + piece.count - BodyProof.heldBytesMax
         guard surplus > 0 else {
-            unsafe held.append(contentsOf: bytes)
-            return
+            unsafe held.append(contentsOf: piece)
+            return true
         }
         let old = Array(held.prefix(surplus))
         held.removeFirst(old.count)
         let passed = surplus - old.count
-        unsafe held.append(contentsOf: bytes[passed...])
-        if !old.isEmpty { unsafe old.withUnsafeBytes { unsafe pass($0, passed == 0) } }
-        if passed > 0 { unsafe pass(UnsafeRawBufferPointer(rebasing: bytes[..<passed]), true) }
+        unsafe held.append(contentsOf: piece[passed...])
+        if !old.isEmpty, unsafe !old.withUnsafeBytes({ unsafe pass($0) }) { return false }
+        return unsafe passed == 0 || pass(UnsafeRawBufferPointer(rebasing: piece[..<passed]))
     }
 
-    /// The digests of the whole body: of its bytes, and of the decoded bytes if it is gzip.
-    func conclude() -> [ExpectedDigest] {
+    /// Adds bytes of the body to its digests, and passes nothing on.
+    func add(_ bytes: UnsafeRawBufferPointer) {
+        unsafe digest?.update(bytes)
+        unsafe decodedDigest?.update(bytes)
+    }
+
+    /// Concludes the digests.
+    func conclude() {
         guard let digest = digest.take() else { preconditionFailure("a body ends once") }
         let digests = [digest.finish(), decodedDigest.take()?.finish()].compactMap { $0 }
-        let found = digests.map { ExpectedDigest(expected.algorithm, hexadecimal($0)) }
-        isRight = found.contains(expected)
-        return found
+        found = digests.map { ExpectedDigest(expected.algorithm, hexadecimal($0)) }
     }
 
     /// Passes on the last bytes of a body that is right.
-    func release(_ pass: (UnsafeRawBufferPointer) -> Void) {
+    func finish(_ pass: (UnsafeRawBufferPointer) -> Bool) -> Refusal? {
+        conclude()
+        guard isRight else { return .digestMismatch }
         let rest = held
         held = []
-        if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe pass($0) } }
+        if !rest.isEmpty { _ = unsafe rest.withUnsafeBytes { unsafe pass($0) } }
+        return nil
     }
 }
 

@@ -165,7 +165,7 @@ extension Fetch {
     /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in
     /// between. Empty if the content is longer, is not all here, or if a limit counts its bytes while they are sent.
     private var shortContent: UnsafeRawBufferPointer {
-        guard case .lent(let stream) = link, substitution == nil, proof == nil, snapshot.limitPlan.isEmpty,
+        guard case .lent(let stream) = link, !filtersContent, snapshot.limitPlan.isEmpty,
             let content = unsafe stream.conversation.contentWithHead,
             content.count <= ClientConnection.copiedBodyMax
         else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -223,11 +223,13 @@ extension Fetch {
             releaseStream(isComplete: false)
         }
         switch ending {
-        case .whole where !isProven():
-            breakOffSink(keepsPart: false)
-            notify { $0.fetchFailed(proof == nil ? .credentialHidden : .digestMismatch, denial: nil) }
         case .whole:
-            finishSink(ForwardedHead.trailers(trailers))
+            if let refusal = filters.isEmpty ? nil : finishFilters() {
+                breakOffSink(keepsPart: false)
+                notify { $0.fetchFailed(refusal, denial: nil) }
+            } else {
+                finishSink(ForwardedHead.trailers(trailers))
+            }
         case .failed(let refusal):
             worker.debug(.requests, request.id, "\(subject): failed: \(refusal.name)")
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
@@ -239,7 +241,7 @@ extension Fetch {
         case .brokenOff(let keepsPart):
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
             // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
-            let isKept = breakOffSink(keepsPart: keepsPart && proof == nil && substitution?.secrets == nil)
+            let isKept = breakOffSink(keepsPart: keepsPart && !filtersContent)
             worker.debug(
                 .transfers, request.id,
                 "\(subject): ended after \(retrieval.progress.received) bytes\(isKept ? ", which are kept" : "")")
@@ -250,6 +252,20 @@ extension Fetch {
             abandonSink()
         }
         end()
+    }
+
+    /// Puts what the filters have withheld into the sink. Returns why the body must not be completed; nil if it may be.
+    private func finishFilters() -> Refusal? {
+        let refusal = unsafe filters.finish { piece in
+            unsafe fillSink(piece, isAll: false)
+            return true
+        }
+        if refusal == .digestMismatch, let proof { noteMismatch(proof) }
+        // The disk may have stopped accepting blocks at the very end.
+        if refusal == nil, proof != nil, case .fill(let fill, _) = sink, fill.position != fill.range.upperBound {
+            return .digestMismatch
+        }
+        return refusal
     }
 
     private func finishSink(_ trailers: Fields?) {

@@ -19,22 +19,12 @@ final class Substitution {
         let renewals: [PlaceholderRenewal]
     }
 
-    /// An answer with new secrets. The body is kept until it is whole.
-    struct RenewingAnswer {
-        let syntax: MemberSyntax
-        let hasLength: Bool
-        var bytes: [UInt8] = []
-    }
-
     let index: PlaceholderIndex
     var secrets: Secrets?
     /// Looks for placeholders in a body that is sent while it comes.
     var scanner = PlaceholderScanner()
     /// A placeholder stands where it must not: nothing more is sent.
     var isRefused = false
-    /// Hides the secret in the body of the response.
-    var mask: SecretMask?
-    var answer: RenewingAnswer?
 
     init(index: PlaceholderIndex, secrets: Secrets? = nil) {
         self.index = index
@@ -187,51 +177,30 @@ extension Fetch {
         substitution?.secrets?.renewals.isEmpty == false && StatusClass(response.status) == .successful
     }
 
-    /// Prepares for the body, once it is known where it goes.
+    /// Adds the filters of the body, once it is known where it goes.
     func maskBody(of response: ReceivedResponse, _ length: UInt64?) {
         guard let secrets = substitution?.secrets else { return }
         if renewsSecrets(response), let syntax = MemberSyntax(type: response.fields.first(.contentType)) {
-            substitution?.answer = Substitution.RenewingAnswer(
-                syntax: syntax, hasLength: length != nil)
+            filters.append(
+                RenewalFilter { [unowned self] in renew($0, syntax, keepingLength: length != nil, secrets) })
         }
         switch sink {
-        case .pass: substitution?.mask = secrets.mask(showsPlaceholder: true)
-        case .store, .fill: substitution?.mask = secrets.mask(showsPlaceholder: false)
+        case .pass: filters.append(SecretFilter(secrets.mask(showsPlaceholder: true)))
+        // What is stored is for other jobs as well.
+        case .store, .fill: filters.append(SecretFilter(secrets.mask(showsPlaceholder: false)))
         case .none, .discard: break
         }
     }
 
-    /// Passes content to the sink, without the secret.
-    func fillMasked(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
-        if let count = substitution?.answer?.bytes.count {
-            guard count + bytes.count <= RenewedSecrets.bytesMax else { return feed(.brokeOff) }
-            unsafe substitution?.answer?.bytes.append(contentsOf: bytes)
-            return
-        }
-        guard substitution?.mask != nil else { return unsafe fillSink(bytes, isAll: isAll) }
-        let masked = unsafe substitution?.mask?.take(Array(bytes)) ?? []
-        if !masked.isEmpty { unsafe masked.withUnsafeBytes { unsafe fillSink($0, isAll: isAll) } }
-    }
-
-    /// Passes on what was kept. Returns false if nothing of it may be passed on.
-    func flushMask() -> Bool {
-        if let answer = substitution?.answer.take() {
-            guard let body = renew(answer) else { return false }
-            unsafe body.withUnsafeBytes { unsafe fillMasked($0, isAll: true) }
-        }
-        guard let rest = substitution?.mask?.finish(), !rest.isEmpty else { return true }
-        unsafe rest.withUnsafeBytes { unsafe fillSink($0, isAll: true) }
-        return true
-    }
-
     /// Takes the new secrets out of an answer. Returns what the client gets in its place; nil if that cannot be made.
-    private func renew(_ answer: Substitution.RenewingAnswer) -> [UInt8]? {
-        guard let secrets = substitution?.secrets else { return nil }
+    private func renew(
+        _ answer: [UInt8], _ syntax: MemberSyntax, keepingLength: Bool, _ secrets: Substitution.Secrets
+    ) -> [UInt8]? {
         let name = secrets.placeholder.credential
         do {
-            let renewed = try RenewedSecrets(answer.bytes, answer.syntax, secrets.renewals)
+            let renewed = try RenewedSecrets(answer, syntax, secrets.renewals)
             let placeholders = try renewed.renewals.map { try placeholder(for: $0, like: secrets.placeholder) }
-            var body = try renewed.body(with: placeholders, keepingLength: answer.hasLength)
+            var body = try renewed.body(with: placeholders, keepingLength: keepingLength)
             for (renewal, placeholder) in zip(renewed.renewals, placeholders) {
                 var mask = SecretMask(renewal.secret, standIn: placeholder)
                 body = mask.apply(to: body)

@@ -12,7 +12,7 @@ extension Fetch {
     ) -> Bool {
         if let digest = request.sharedDigest {
             guard response.status == 200, !response.fields.contains(.contentEncoding) else { return false }
-            proof = BodyProof(digest)
+            prove(BodyProof(digest))
             return true
         }
         guard handling.provesBodies else { return true }
@@ -23,8 +23,20 @@ extension Fetch {
         guard let one = expected.first else { return particulars?.digest?.source != .redirect }
         // No body has two, and which of them is meant depends on what the origin takes the path for.
         guard expected.count == 1 else { return false }
-        proof = BodyProof(one, of: response.fields, at: request.uri)
-        return proof != nil
+        guard let proof = BodyProof(one, of: response.fields, at: request.uri) else { return false }
+        prove(proof)
+        return true
+    }
+
+    private func prove(_ proof: BodyProof) {
+        self.proof = proof
+        filters.append(proof)
+    }
+
+    /// The body that would be stored is passed on, so another digest may be of interest.
+    func withdrawProof() {
+        proof = nil
+        filters = ContentFilters()
     }
 
     /// Prepares the proof of a body that is passed on, where it is the whole of what the digest is about: it may be asked for as a range, or not be
@@ -34,7 +46,7 @@ extension Fetch {
         guard proof == nil, request.method == .get, handling.provesBodies, response.isWhole else { return }
         let expected = expectedDigests(snapshot.particulars(of: handling), handling, response.fields)
         guard expected.count == 1, let one = expected.first else { return }
-        proof = BodyProof(one, of: response.fields, at: request.uri)
+        if let proof = BodyProof(one, of: response.fields, at: request.uri) { prove(proof) }
     }
 
     /// Fetches the whole for the store, of which a client has asked for a part: a digest proves the whole alone. At most once a minute for each key.
@@ -76,27 +88,15 @@ extension Fetch {
         return Set(([path] + readings).compactMap { rule.expected(path: $0, conditions: conditions, response: fields) })
     }
 
-    /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
-    func isProven() -> Bool {
-        guard let proof else { return flushMask() }
-        let found = proof.conclude()
-        guard proof.isRight else {
-            let (wanted, found) = (
-                String(decoding: proof.expected.digits, as: UTF8.self),
-                found.map { String(decoding: $0.digits, as: UTF8.self) }.joined(separator: ", or decoded ")
-            )
-            let uri = Diagnostics.masked(request.uri)
-            Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
-            worker.counters.add(.digestMismatches)
-            let (key, now) = (request.key, worker.uptime)
-            worker.shared.mismatches.withLock { $0.set(key, (), now: now) }
-            return false
-        }
-        unsafe proof.release { unsafe fillMasked($0, isAll: true) }
-        guard flushMask() else { return false }
-        // The disk may have stopped accepting blocks at the very end.
-        if case .fill(let fill, _) = sink { return fill.position == fill.range.upperBound }
-        return true
+    /// Logs a body that was not the one that it should be. The next request goes past the caches between Larder and the origin.
+    func noteMismatch(_ proof: BodyProof) {
+        let wanted = String(decoding: proof.expected.digits, as: UTF8.self)
+        let found = proof.found.map { String(decoding: $0.digits, as: UTF8.self) }.joined(separator: ", or decoded ")
+        let uri = Diagnostics.masked(request.uri)
+        Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
+        worker.counters.add(.digestMismatches)
+        let (key, now) = (request.key, worker.uptime)
+        worker.shared.mismatches.withLock { $0.set(key, (), now: now) }
     }
 
     /// Whether the request is to go past the caches between Larder and the origin: the last body was not the right one.

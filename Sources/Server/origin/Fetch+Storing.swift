@@ -33,7 +33,7 @@ extension Fetch {
             return publish(record, status: arrived.response.status, ownFields)
         }
         guard let record = storeInMemory(cached, kept, via, expected, handling, arrived) else {
-            proof = nil
+            withdrawProof()
             return refuseStoring(reasonNotStored(expected, handling), arrived)
         }
         publish(record, status: arrived.response.status, ownFields)
@@ -105,7 +105,7 @@ extension Fetch {
                 expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
-        if proof == nil, substitution?.secrets == nil, case .lent(let stream) = link,
+        if !filtersContent, case .lent(let stream) = link,
             let whole = unsafe stream.conversation.contentWithHead
         {
             if case .appended = unsafe body.append(whole) { _ = body.finish() }

@@ -119,6 +119,15 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var quest: PeerQuest?
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
+    /// What the content goes through before it goes into the sink.
+    @exclusivity(unchecked) private var uncheckedFilters = ContentFilters()
+    /// Filters call nobody but those to whom they pass content on, and it is not changed meanwhile: the unchecked access is exclusive.
+    var filters: ContentFilters {
+        _read { yield unsafe uncheckedFilters }
+        _modify { yield unsafe &uncheckedFilters }
+    }
+    /// Whether the content goes, or will go, through a filter: it is not taken as it comes, and a part of it is not kept.
+    var filtersContent: Bool { !filters.isEmpty || substitution?.secrets != nil }
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
     /// invalidated it, and is not stored (RFC 9111 §4.4).
     var invalidationsBefore: Int

@@ -120,6 +120,8 @@ let package = Package(
         edge("Disk", floor: 1, ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
         // Only the command line uses it: verify, repair, export, import.
         edge("DiskTools", floor: 2, ["Disk", "EventLoop"]),
+        // The connections of clients, origins and the admin server, in plain text or through TLS.
+        edge("Transport", floor: 1, ["EventLoop", "TLS"]),
         edge("Storage", floor: 0, ["CLarder"]),
         // What stands between the two; another engine has a target like this.
         edge("DiskTier", floor: 2, ["Disk", "Storage"]),
@@ -140,14 +142,14 @@ let package = Package(
                 "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
                 "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet",
-                "Redis", "JSON",
+                "Redis", "JSON", "Transport",
             ]),
         driver(
             "Admin", floor: 9,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies", "CLarder", "Limiting", "Fleet",
+                "Cookies", "CLarder", "Limiting", "Fleet", "Transport",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
@@ -162,7 +164,7 @@ let package = Package(
             "Upstream", floor: 10,
             [
                 "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
-                "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning",
+                "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning", "Transport",
             ]),
         .executableTarget(
             name: "larder",
@@ -242,6 +244,7 @@ let package = Package(
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
+        tests("TransportTests", ["Transport", "EventLoop", "TLS"]),
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests(

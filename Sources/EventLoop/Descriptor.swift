@@ -1,8 +1,9 @@
 import Glibc
 
 /// The sole owner of an open file descriptor. Destroying it closes the descriptor.
+@usableFromInline
 package struct Descriptor: ~Copyable, Sendable {
-    package let rawValue: CInt
+    @usableFromInline package let rawValue: CInt
 
     package init(adopting rawValue: CInt) {
         precondition(rawValue >= 0, "the descriptor is not open")

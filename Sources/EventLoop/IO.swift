@@ -5,6 +5,7 @@ import CLibevent
 import Glibc
 
 /// The result of one attempt to read or write.
+@usableFromInline
 package enum IOResult: Equatable, Sendable {
     /// The number of bytes read or written. At least one, unless none were offered.
     case bytes(Int)
@@ -15,6 +16,7 @@ package enum IOResult: Equatable, Sendable {
 }
 
 /// Single attempts to read and write. Interrupted calls are repeated, and writing to a peer that is gone raises no signal.
+@usableFromInline
 package enum IO {
     /// Reads from a file.
     package static func read(_ fd: CInt, into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
@@ -22,6 +24,7 @@ package enum IO {
     }
 
     /// Reads from a socket, with recv(2): read(2) costs the kernel 60 ns more.
+    @usableFromInline
     package static func receive(_ fd: CInt, into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         unsafe repeated(into: buffer) { unsafe clarder_recv(fd, buffer.baseAddress, buffer.count) }
     }
@@ -37,6 +40,7 @@ package enum IO {
     }
 
     /// - Parameter more: more bytes follow at once, so the kernel may hold back an incomplete segment.
+    @usableFromInline
     package static func send(_ fd: CInt, _ bytes: UnsafeRawBufferPointer, more: Bool = false) -> IOResult {
         let flags = CInt(MSG_NOSIGNAL) | (more ? CInt(MSG_MORE) : 0)
         while true {
@@ -49,6 +53,7 @@ package enum IO {
     /// Writes several pieces to a socket with one call.
     ///
     /// - Parameter vectors: an array of `count` vectors.
+    @usableFromInline
     package static func writev(_ fd: CInt, _ vectors: UnsafeMutableRawPointer, _ count: Int) -> IOResult {
         var message = unsafe msghdr()
         unsafe message.msg_iov = unsafe vectors.assumingMemoryBound(to: iovec.self)

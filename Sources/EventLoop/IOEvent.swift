@@ -4,6 +4,7 @@ import CLibevent
 package typealias ReadinessCallback = @convention(c) (CInt, Int16, UnsafeMutableRawPointer?) -> Void
 
 /// What an event waits for.
+@usableFromInline
 package enum Readiness: Sendable {
     case read, write
 

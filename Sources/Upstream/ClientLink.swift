@@ -6,6 +6,7 @@ import Message
 import Requesting
 import Server
 import TLS
+import Transport
 
 /// One HTTP/1 connection of a client. It carries one request after the other.
 ///

@@ -94,12 +94,11 @@ struct ManifestTests {
         #expect(try Self.dependencies(of: target).subtracting(Rooms.core).isEmpty)
     }
 
-    /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, DiskTools on both of those, and Secrets
-    /// on Processes. No
-    /// other room of the edge knows another.
+    /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, DiskTools on both of those, Secrets on
+    /// Processes, and Transport on the sockets of EventLoop and the sessions of TLS. No other room of the edge knows another.
     static let knownAtTheEdge = [
         "DiskTier": ["Disk", "Storage"], "Disk": ["EventLoop"], "DiskTools": ["Disk", "EventLoop"],
-        "Secrets": ["Processes"],
+        "Secrets": ["Processes"], "Transport": ["EventLoop", "TLS"],
     ]
 
     @Test(arguments: Rooms.edge) func `an edge target depends on C libraries, and the rooms below it`(

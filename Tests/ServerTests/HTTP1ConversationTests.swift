@@ -3,6 +3,7 @@ import Framing
 import Glibc
 import Message
 import Testing
+import Transport
 
 @testable import Server
 

@@ -1,6 +1,7 @@
 import EventLoop
 import Message
 import Server
+import Transport
 
 /// One connection to the admin server: moves bytes between its transport, which has no TLS, and its conversation.
 ///

@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Server
+import Transport
 
 /// One listening socket of the admin server, and the connections that it accepted.
 final class AdminListener: TimedObject {

@@ -4,6 +4,7 @@ import Framing
 import Message
 import Routing
 import Transaction
+import Transport
 
 /// Ends responses and connections.
 extension ClientConnection {

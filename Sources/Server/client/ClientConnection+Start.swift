@@ -2,6 +2,7 @@ import EventLoop
 import Framing
 import Glibc
 import Transaction
+import Transport
 
 /// The beginning of a client's connection.
 ///

@@ -6,6 +6,7 @@ import Message
 import Origins
 import Storage
 import Transaction
+import Transport
 
 /// One client's connection and the HTTP/1 session on it: reads requests one after the other, and writes their answers in the same
 /// order (RFC 9112 §9.3).

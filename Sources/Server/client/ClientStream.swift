@@ -6,6 +6,7 @@ import Framing
 import Message
 import Storage
 import Transaction
+import Transport
 
 /// The path from one request's answer back to its client. An exchange knows nothing else of the connection.
 ///

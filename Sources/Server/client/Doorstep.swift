@@ -8,6 +8,7 @@ import Message
 import Rules
 import TLS
 import Transaction
+import Transport
 
 /// Finds out what a client speaks, and carries out what comes before its first request: a PROXY header, a handshake of TLS, the dialogue of SOCKS.
 ///

@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Message
+import Transport
 
 /// Accepts connections for one worker. Each worker has its own listener on the same address (`SO_REUSEPORT`).
 final class Listener {

@@ -1,6 +1,7 @@
 package import EventLoop
 import Transaction
 package import Rules
+import Transport
 
 /// A connection of this process with its own proxy: the program holds the client's end.
 ///

@@ -7,6 +7,7 @@ import Framing
 import Message
 import Storage
 import Transaction
+import Transport
 
 /// Begins the answer: from the store, passed on from the origin, or made by Larder.
 extension Exchange {

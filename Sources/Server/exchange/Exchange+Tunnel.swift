@@ -5,6 +5,7 @@ import Interception
 import Routing
 import Rules
 import Transaction
+import Transport
 
 /// CONNECT: a tunnel to the destination that the request names (RFC 9110 §9.3.6).
 extension Exchange: LinkOpenerOwner {

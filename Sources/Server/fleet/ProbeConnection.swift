@@ -2,6 +2,7 @@ import EventLoop
 import Glibc
 import Message
 import TLS
+import Transport
 
 /// Why a command gets no answer from a Redis or a node of a fleet.
 package enum ProbeFailure: Error, Sendable, Equatable {

@@ -4,6 +4,7 @@ import Message
 import Redis
 import Settings
 import TLS
+import Transport
 
 /// Why a command has no reply.
 enum RedisFailure: Error, Equatable {

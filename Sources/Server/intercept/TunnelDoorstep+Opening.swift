@@ -2,6 +2,7 @@ import Interception
 import Routing
 import TLS
 import Transaction
+import Transport
 
 /// TLS with the client of a tunnel that is opened.
 extension TunnelDoorstep {

@@ -9,6 +9,7 @@ import Routing
 import Rules
 import TLS
 import Transaction
+import Transport
 
 /// Stands between the answer to a client that asked for a tunnel and what the tunnel becomes, until its first bytes are judged.
 ///

@@ -11,6 +11,7 @@ import Storage
 import TLS
 import Transaction
 import Synchronization
+import Transport
 
 /// One thread with its event loop, and everything that lives on it: listeners, client connections, fetches, origin pools, buffers.
 ///

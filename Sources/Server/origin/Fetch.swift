@@ -8,6 +8,7 @@ import Routing
 import Origins
 import Storage
 import Transaction
+import Transport
 
 /// The driver of one `Retrieval`: owns the stream to the origin, the sink of the body and the time limits; reports events to the
 /// machine and performs the actions that it returns.

@@ -2,6 +2,7 @@ package import EventLoop
 import Forwarding
 package import Framing
 package import Message
+package import Transport
 
 /// The memory into which the conversations of one thread read, and parse. Its content is valid until the next read on this thread.
 @safe package struct ConversationMemory {

@@ -4,6 +4,7 @@ import EventLoop
 import Message
 import Routing
 import TLS
+import Transport
 
 /// The owner of a `LinkOpener`. It keeps the opener until one of these is called, and cancels it before it is released itself.
 protocol LinkOpenerOwner: AnyObject {

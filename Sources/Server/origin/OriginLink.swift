@@ -1,5 +1,6 @@
 import EventLoop
 import Message
+import Transport
 
 /// A connection to an origin as the pools see it: who counts it, and who has it.
 ///

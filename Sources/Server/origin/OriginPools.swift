@@ -3,6 +3,7 @@ import Message
 import Routing
 import Origins
 import Transaction
+import Transport
 
 /// One worker's connections to all origins: kept alive between requests, and bounded for each origin. Requests beyond the bound queue.
 ///

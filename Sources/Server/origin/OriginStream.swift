@@ -3,6 +3,7 @@ import Framing
 import Message
 import Routing
 import Transaction
+import Transport
 
 /// The loan of a link to an origin for one request and its response.
 ///

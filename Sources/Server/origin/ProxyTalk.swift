@@ -1,6 +1,7 @@
 import Credentials
 import EventLoop
 import Routing
+import Transport
 
 /// A dialogue with a next proxy and the bytes of it that the socket has not accepted yet.
 struct ProxyTalk {

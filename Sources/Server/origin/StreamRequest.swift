@@ -2,6 +2,7 @@ import EventLoop
 import Routing
 import Origins
 import Transaction
+import Transport
 
 /// A request for a stream that could not be lent at once.
 ///

@@ -1,6 +1,7 @@
 import EventLoop
 import Routing
 import Origins
+import Transport
 
 /// Opens the connection for a tunnel by one route after the other, until one works or none is left.
 ///

@@ -1,5 +1,6 @@
 import EventLoop
 import Transaction
+import Transport
 
 /// Joins a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
 enum TunnelOpener {

@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Interception
+import Transport
 
 /// Moves bytes between two connections of which at least one has TLS, after a 101 inside an opened tunnel or to an https origin (RFC 9110 §7.8), and between
 /// any two where the client's first bytes are still to be judged. Two plain sockets have a `TunnelRelay` otherwise, which needs not read what it moves.

@@ -1,10 +1,11 @@
-import EventLoop
-import Glibc
+public import EventLoop
+public import Glibc
 import TLS
 
 /// A socket with a TLS session, and the events that its reading and writing wait for.
 ///
 /// TLS may have to read in order to write, and the reverse, for messages of its own. So each direction may wait for either event.
+@usableFromInline
 final class SecuredChannel {
     let session: TLSSession
     /// Nil if the session is inside another one, which owns the socket.
@@ -13,9 +14,9 @@ final class SecuredChannel {
     /// The number of the socket that carries the bytes.
     let descriptor: CInt
     /// The event that reading waits for after `.wouldBlock`.
-    private(set) var readAwaits: Readiness = .read
+    @usableFromInline private(set) var readAwaits: Readiness = .read
     /// The event that writing waits for after `.wouldBlock`.
-    private(set) var writeAwaits: Readiness = .write
+    @usableFromInline private(set) var writeAwaits: Readiness = .write
     /// Whether `close_notify` is still to be sent (RFC 8446 §6.1).
     private var sendsCloseNotify = true
 
@@ -38,8 +39,10 @@ final class SecuredChannel {
     /// The socket is still open here: stored properties are destroyed after this body.
     deinit { if sendsCloseNotify { _ = session.shutdown() } }
 
+    @usableFromInline
     var mustBeDrained: Bool { session.hasPendingBytes }
 
+    @usableFromInline
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         readAwaits = .read
         switch unsafe session.read(into: buffer) {
@@ -55,6 +58,7 @@ final class SecuredChannel {
         }
     }
 
+    @usableFromInline
     func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         writeAwaits = .write
         switch unsafe session.write(bytes) {
@@ -69,6 +73,7 @@ final class SecuredChannel {
     }
 
     /// Writes one piece after the other, until one is not accepted whole. A failure after accepted bytes is returned by the next call.
+    @usableFromInline
     func writev(_ vectors: UnsafeMutableBufferPointer<iovec>) -> IOResult {
         var taken = 0
         for index in vectors.indices {

@@ -1,48 +1,55 @@
-import CLarder
-import EventLoop
-import Glibc
+public import Glibc
 
 /// Bytes that wait, in order, until a socket accepts them.
 ///
 /// Bytes that were sent are dropped when the queue is empty, or when there are many of them: a peer that always leaves a few bytes unread
 /// must not make Larder keep everything that it has received.
+@usableFromInline
 package struct OutputQueue: ~Copyable {
-    private var bytes: [UInt8] = []
+    @usableFromInline var bytes: [UInt8] = []
     /// How many of them were sent: at most `sentBytesMax` after each call.
-    private var sentBytes: UInt32 = 0
-    private var isLent = false
+    @usableFromInline var sentBytes: UInt32 = 0
+    @usableFromInline var isLent = false
 
-    private var sent: Int {
+    @inlinable
+    var sent: Int {
         get { Int(sentBytes) }
         set { sentBytes = UInt32(newValue) }
     }
 
     /// The most memory, in bytes, that an empty queue keeps for the next bytes.
-    private static let capacityKept = 2 << 10
+    @usableFromInline static let capacityKept = 2 << 10
     /// The most bytes that were sent and are kept before they are dropped.
-    private static let sentBytesMax = 64 << 10
+    @usableFromInline static let sentBytesMax = 64 << 10
 
+    @inlinable
     package init() {}
 
     /// Bytes that have not been sent.
+    @inlinable
     package var count: Int { bytes.count - sent }
+    @inlinable
     package var isEmpty: Bool { count == 0 }
     /// Bytes held in memory, those included that were sent but not dropped.
     package var bytesHeld: Int { bytes.count }
 
+    @inlinable
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         precondition(!isLent, "bytes that are queued during a loan would come before those that are lent")
         unsafe self.bytes.append(contentsOf: bytes)
     }
 
+    @inlinable
     package mutating func append(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe append($0) } }
 
+    @inlinable
     package mutating func append(_ text: StaticString) {
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Hands out the bytes so that the caller appends to them. Until `takeBack` the queue must not be used. Bytes that are queued already
     /// must not change.
+    @inlinable
     package mutating func lendBytes() -> [UInt8] {
         precondition(!isLent, "the bytes are lent to one caller at a time")
         isLent = true
@@ -51,6 +58,7 @@ package struct OutputQueue: ~Copyable {
         return lent
     }
 
+    @inlinable
     package mutating func takeBack(_ lent: consuming [UInt8]) {
         precondition(
             isLent && bytes.isEmpty && lent.count >= sent,
@@ -60,6 +68,7 @@ package struct OutputQueue: ~Copyable {
     }
 
     /// The socket accepted `count` bytes.
+    @inlinable
     package mutating func advance(by count: Int) {
         precondition(count >= 0 && count <= self.count, "a socket accepts no more bytes than are queued")
         sent += count
@@ -73,7 +82,8 @@ package struct OutputQueue: ~Copyable {
         trim()
     }
 
-    private mutating func trim() {
+    @inlinable
+    mutating func trim() {
         precondition(sent <= bytes.count, "more bytes were sent than were queued")
         if sent == bytes.count {
             bytes.removeAll(keepingCapacity: bytes.capacity <= OutputQueue.capacityKept)
@@ -85,6 +95,7 @@ package struct OutputQueue: ~Copyable {
     }
 
     /// Calls `body` with the unsent bytes.
+    @inlinable
     package borrowing func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         precondition(!isLent, "a queue whose bytes are lent would look empty")
         return unsafe bytes.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
@@ -96,7 +107,8 @@ package struct OutputQueue: ~Copyable {
     ///   - vectors: room for the vectors, one more than `rest` fills.
     ///   - rest: fills vectors with what follows the queue, and returns how many.
     ///   - send: writes; gets the number of vectors in use.
-    borrowing func gather<Result>(
+    @inlinable
+    package borrowing func gather<Result>(
         into vectors: UnsafeMutableBufferPointer<iovec>, rest: (UnsafeMutableBufferPointer<iovec>) -> Int,
         send: (Int) -> Result
     ) -> Result {

@@ -1,5 +1,5 @@
-import Server
 import Testing
+import Transport
 
 @Suite("Bytes wait in order until a socket accepts them")
 struct OutputQueueTests {

@@ -1,6 +1,5 @@
-package import EventLoop
-import Glibc
-import Storage
+public import EventLoop
+public import Glibc
 package import TLS
 
 /// A connection that carries bytes in both directions, in plain text or through TLS.
@@ -16,13 +15,18 @@ package import TLS
 /// Reading and writing a plain transport costs one branch and one system call. A class that stores its transport in a `var` pays
 /// for a dynamic exclusivity check as well, unless the property is marked `@exclusivity(unchecked)`. That is safe as long as the
 /// property is not replaced while one of its methods runs; no method of a transport calls back.
+///
+/// What a hit or a miss calls is `@inlinable`, so that it costs no more than within the room of its caller. The compiler wants all that
+/// such a function names to be `@usableFromInline`, and the modules of these types imported publicly.
+@usableFromInline
 package struct Transport: ~Copyable {
-    private enum Channel: ~Copyable {
+    @usableFromInline
+    enum Channel: ~Copyable {
         case plain(Descriptor)
         case secured(SecuredChannel)
         case opened(OpenedChannel)
     }
-    private let channel: Channel
+    @usableFromInline let channel: Channel
 
     package init(plain socket: consuming Descriptor) {
         channel = .plain(socket)
@@ -40,7 +44,7 @@ package struct Transport: ~Copyable {
 
     /// The client's side of TLS over another transport, whose own handshake is done: inside a tunnel that a next proxy has opened. No byte
     /// behind the proxy's answer may have been read.
-    init(
+    package init(
         securing carrier: consuming Transport, with context: TLSClientContext, serverName: String
     ) throws(TLSContextError) {
         switch consume carrier.channel {
@@ -67,7 +71,7 @@ package struct Transport: ~Copyable {
     ///   - leaf: the certificate for the host that the client asks for.
     ///   - received: what was read from the connection before.
     ///   - records: the buffer of this thread.
-    init(
+    package init(
         opening carrier: consuming Transport, with context: TLSServerContext, leaf: Leaf, received: [UInt8],
         records: RecordBuffer
     ) throws(TLSContextError) {
@@ -88,7 +92,7 @@ package struct Transport: ~Copyable {
     /// - Parameters:
     ///   - received: what was read from the socket before.
     ///   - records: the buffer of this thread.
-    init(
+    package init(
         accepting socket: consuming Descriptor, with context: TLSServerContext, received: [UInt8], records: RecordBuffer
     ) throws(TLSContextError) {
         let session = try TLSServerSession(
@@ -97,7 +101,7 @@ package struct Transport: ~Copyable {
     }
 
     /// The certificate of a client. Nil if it has shown none.
-    var clientCertificate: ShownCertificate? {
+    package var clientCertificate: ShownCertificate? {
         switch channel {
         case .plain: nil
         case .secured: nil
@@ -108,6 +112,7 @@ package struct Transport: ~Copyable {
     // MARK: bytes
 
     /// Reads at most as many bytes as `buffer` has room for.
+    @inlinable
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.receive(socket.rawValue, into: buffer)
@@ -118,6 +123,7 @@ package struct Transport: ~Copyable {
 
     /// Writes as many of the bytes as the socket accepts. After `.wouldBlock`, TLS must be offered the same bytes again; more may follow
     /// them.
+    @inlinable
     package func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.send(socket.rawValue, bytes)
@@ -127,7 +133,8 @@ package struct Transport: ~Copyable {
     }
 
     /// Writes as many bytes of the pieces as the socket accepts. After `.wouldBlock`, the rule of `write` applies to the first piece.
-    func writev(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
+    @inlinable
+    package func writev(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.writev(socket.rawValue, vectors, count)
         case .secured(let secured): unsafe secured.writev(UnsafeMutableBufferPointer(start: vectors, count: count))
@@ -136,7 +143,8 @@ package struct Transport: ~Copyable {
     }
 
     /// Whether `send` may be called: the peer gets the bytes as they are.
-    var sendsFiles: Bool {
+    @inlinable
+    package var sendsFiles: Bool {
         switch channel {
         case .plain: true
         case .secured: false
@@ -146,34 +154,37 @@ package struct Transport: ~Copyable {
 
     /// Writes `head`, and behind it bytes of a file without copying them. The bytes of the file must never change. Only in plain text.
     /// - Returns: `.bytes` as soon as the socket has accepted anything.
-    func send(_ head: UnsafeRawBufferPointer, _ range: FileRange) -> IOResult {
+    package func send(_ head: UnsafeRawBufferPointer, file: CInt, from offset: Int, _ count: Int) -> IOResult {
         switch channel {
-        case .plain(let socket): return unsafe IO.send(socket.rawValue, head, file: range)
+        case .plain(let socket): return unsafe IO.send(socket.rawValue, head, file: file, from: offset, count)
         case .secured: preconditionFailure("TLS needs the bytes themselves")
         case .opened: preconditionFailure("TLS needs the bytes themselves")
         }
     }
 
     /// Whether bytes have been decrypted that no event of the socket will announce: read again before waiting.
+    @inlinable
     package var mustBeDrained: Bool {
         switch channel {
         case .plain: false
         case .secured(let secured): secured.mustBeDrained
-        case .opened(let opened): opened.session.hasPendingBytes
+        case .opened(let opened): opened.mustBeDrained
         }
     }
 
     /// Whether bytes that count as written wait for room in the socket: `flush` sends them. The peer gets nothing else before.
+    @inlinable
     package var hasUnsentBytes: Bool {
         switch channel {
         case .plain: false
         case .secured: false
-        case .opened(let opened): opened.session.hasUnsentBytes
+        case .opened(let opened): opened.hasUnsentBytes
         }
     }
 
     /// Sends bytes that count as written. Returns `.bytes(0)` if none are left, and `.wouldBlock` if the socket does not accept all of them.
-    func flush() -> IOResult {
+    @inlinable
+    package func flush() -> IOResult {
         switch channel {
         case .plain: .bytes(0)
         case .secured: .bytes(0)
@@ -186,6 +197,7 @@ package struct Transport: ~Copyable {
     /// Whether an owner that wants to read, to write, or both, must wait for this event.
     ///
     /// When the event fires, ask for reading alone and for writing alone to find out which of them to try.
+    @inlinable
     package func awaits(_ event: Readiness, toRead: Bool, toWrite: Bool) -> Bool {
         switch channel {
         case .plain:
@@ -224,6 +236,7 @@ package struct Transport: ~Copyable {
 
     // MARK: TLS
 
+    @inlinable
     package var isSecured: Bool {
         switch channel {
         case .plain: false
@@ -242,7 +255,7 @@ package struct Transport: ~Copyable {
     }
 
     /// When the first certificate of the server's verified chain ends, in seconds since 1970. Nil without TLS.
-    var chainEnd: Int64? {
+    package var chainEnd: Int64? {
         switch channel {
         case .plain: nil
         case .secured(let secured): secured.session.chainEnd
@@ -251,7 +264,7 @@ package struct Transport: ~Copyable {
     }
 
     /// Of TLS with a server, for the log: `TLSv1.3`.
-    var version: String? {
+    package var version: String? {
         switch channel {
         case .plain: nil
         case .secured(let secured): secured.session.version
@@ -261,7 +274,7 @@ package struct Transport: ~Copyable {
 
     /// Of the certificate of the server that TLS leads to, see `TLSSession.endPointHash`: the origin's within a tunnel, and the next proxy's if the
     /// connection ends there. Nil without TLS.
-    var endPointHash: [UInt8]? {
+    package var endPointHash: [UInt8]? {
         switch channel {
         case .plain: nil
         case .secured(let secured): secured.session.endPointHash
@@ -270,7 +283,7 @@ package struct Transport: ~Copyable {
     }
 
     /// Whether an earlier TLS session was resumed.
-    var isResumed: Bool {
+    package var isResumed: Bool {
         switch channel {
         case .plain: false
         case .secured(let secured): secured.session.isResumed
@@ -279,7 +292,7 @@ package struct Transport: ~Copyable {
     }
 
     /// Whether an origin ended the connection because of the certificate that it was shown.
-    var isCertificateRefused: Bool {
+    package var isCertificateRefused: Bool {
         switch channel {
         case .plain: false
         case .secured(let secured): secured.session.isCertificateRefused
@@ -288,7 +301,7 @@ package struct Transport: ~Copyable {
     }
 
     /// Whether an origin has asked for a certificate, and Larder had none to show.
-    var isAskedForCertificate: Bool {
+    package var isAskedForCertificate: Bool {
         switch channel {
         case .plain: false
         case .secured(let secured): secured.session.isAskedForCertificate
@@ -297,7 +310,7 @@ package struct Transport: ~Copyable {
     }
 
     /// Why the TLS session with a client failed. Nil if it has not.
-    var failure: TLSFailure? {
+    package var failure: TLSFailure? {
         switch channel {
         case .plain: nil
         case .secured: nil
@@ -327,7 +340,7 @@ package struct Transport: ~Copyable {
 
     /// What the peer has acknowledged, and what it has not, in bytes of the connection below TLS. Nil if the kernel does not tell, as for a Unix
     /// socket.
-    var delivered: (acknowledged: UInt64, waiting: UInt64)? {
+    package var delivered: (acknowledged: UInt64, waiting: UInt64)? {
         switch channel {
         case .plain(let socket): Sockets.delivered(socket.rawValue)
         case .secured(let secured): Sockets.delivered(secured.descriptor)
@@ -355,28 +368,30 @@ package struct Transport: ~Copyable {
 }
 
 /// A connection that was given away, with the bytes that were read from it but not used.
-struct SurrenderedConnection: ~Copyable {
-    let transport: Transport
-    let unread: [UInt8]
+package struct SurrenderedConnection: ~Copyable {
+    package let transport: Transport
+    package let unread: [UInt8]
 
-    init(_ transport: consuming Transport, unread: [UInt8]) {
+    package init(_ transport: consuming Transport, unread: [UInt8]) {
         self.transport = transport
         self.unread = unread
     }
 
     /// The transport alone. Read `unread` before.
-    consuming func release() -> Transport { transport }
+    package consuming func release() -> Transport { transport }
 }
 
 extension IO {
     /// Sends `head`, and behind it bytes of a file.
-    fileprivate static func send(_ socket: CInt, _ head: UnsafeRawBufferPointer, file range: FileRange) -> IOResult {
+    fileprivate static func send(
+        _ socket: CInt, _ head: UnsafeRawBufferPointer, file: CInt, from offset: Int, _ count: Int
+    ) -> IOResult {
         let headBytes = head.count
         if headBytes > 0 {
             let sent = unsafe send(socket, head, more: true)
             guard sent == .bytes(headBytes) else { return sent }
         }
-        let sent = send(socket, file: range.descriptor, from: range.offset, range.count)
+        let sent = send(socket, file: file, from: offset, count)
         switch sent {
         case .bytes(let count): return .bytes(headBytes + count)
         case .wouldBlock, .closed, .failed: return headBytes == 0 ? sent : .bytes(headBytes)

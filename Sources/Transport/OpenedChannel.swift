@@ -1,10 +1,11 @@
-import EventLoop
-import Glibc
+public import EventLoop
+public import Glibc
 import TLS
 
 /// The socket of a client of a listener, or in an opened tunnel, with its TLS session.
 ///
 /// Where both have TLS, the session of the tunnel is inside that of the listener: one socket carries both, and a reset of it ends both.
+@usableFromInline
 final class OpenedChannel {
     let session: TLSServerSession
     /// Nil if the session is inside another one, which owns the socket.
@@ -34,6 +35,10 @@ final class OpenedChannel {
     /// The socket is still open here: stored properties are destroyed after this body.
     deinit { if sendsCloseNotify { session.shutdown() } }
 
+    @usableFromInline var mustBeDrained: Bool { session.hasPendingBytes }
+    @usableFromInline var hasUnsentBytes: Bool { session.hasUnsentBytes }
+
+    @usableFromInline
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         switch unsafe session.read(into: buffer) {
         case .bytes(let count):
@@ -45,11 +50,13 @@ final class OpenedChannel {
         }
     }
 
+    @usableFromInline
     func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         var piece = unsafe iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count)
         return unsafe withUnsafeMutablePointer(to: &piece) { unsafe writev($0, 1) }
     }
 
+    @usableFromInline
     func writev(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
         switch unsafe session.write(vectors, count) {
         case .bytes(let count): return .bytes(count)
@@ -60,6 +67,7 @@ final class OpenedChannel {
         }
     }
 
+    @usableFromInline
     func flush() -> IOResult {
         switch session.flush() {
         case .done: .bytes(0)

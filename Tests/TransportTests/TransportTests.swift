@@ -2,8 +2,7 @@ import EventLoop
 import Glibc
 import TLS
 import Testing
-
-@testable import Server
+import Transport
 
 /// Two connected sockets that never block.
 private func socketPair() throws -> (CInt, CInt) {

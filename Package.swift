@@ -135,36 +135,40 @@ let package = Package(
         edge("Redis", floor: 0, ["CHiredis"]),
         edge("YAML", floor: 0, ["CYAML"]),
 
+        // What happened, for the operator: counters, the access log, messages.
         driver(
-            "Server", floor: 8,
+            "Accounts", floor: 8,
+            ["Message", "Texts", "Framing", "Access", "Transaction", "Forwarding", "Settings", "EventLoop"]),
+        driver(
+            "Server", floor: 9,
             [
                 "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Authentication", "Access",
                 "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
                 "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet",
-                "Redis", "JSON", "Transport",
+                "Redis", "JSON", "Transport", "Accounts",
             ]),
         driver(
-            "Admin", floor: 9,
+            "Admin", floor: 10,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies", "CLarder", "Limiting", "Fleet", "Transport",
+                "Cookies", "CLarder", "Limiting", "Fleet", "Transport", "Accounts",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
-            "Provisioning", floor: 9,
+            "Provisioning", floor: 10,
             [
                 "Message", "Texts", "Rules", "Releases", "Tokens", "Authentication", "Access", "Credentials", "Routing",
                 "Origins", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML",
-                "Server", "PublicSuffixes", "Kerberos",
+                "Server", "PublicSuffixes", "Kerberos", "Accounts",
             ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
-            "Upstream", floor: 10,
+            "Upstream", floor: 11,
             [
                 "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
-                "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning", "Transport",
+                "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning", "Transport", "Accounts",
             ]),
         .executableTarget(
             name: "larder",
@@ -172,6 +176,7 @@ let package = Package(
                 "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Authentication", "Access", "Routing",
                 "Interception", "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression",
                 "Disk", "DiskTools", "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
+                "Accounts",
             ], swiftSettings: strict,
             // The allocator, in the place of that of libc (docs/decisions/0029-mimalloc.md).
             linkerSettings: [.linkedLibrary("mimalloc")]),
@@ -220,6 +225,7 @@ let package = Package(
                 "EventLoop", "Forwarding", "Framing", "JSON", "Kerberos", "CGSSAPI", "Message", "ProgramUnderTest",
                 "Settings", "Storage", "TLS",
             ]),
+        tests("AccountsTests", ["Accounts", "Authentication", "EventLoop", "Forwarding", "JSON"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("AuthenticationTests", ["Authentication", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
@@ -253,14 +259,14 @@ let package = Package(
                 "Authentication", "Origins", "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access",
                 "Learning", "Interception", "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop",
                 "Passwords", "TLS", "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies",
-                "Provisioning", "larder", "ProgramUnderTest",
+                "Provisioning", "larder", "ProgramUnderTest", "Accounts",
             ]),
         tests(
             "AdminTests",
             [
                 "Authentication", "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
                 "Credentials", "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS",
-                "CLarder", "Provisioning", "larder", "Fleet",
+                "CLarder", "Provisioning", "larder", "Fleet", "Accounts",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -4,9 +4,10 @@ import Message
 /// Names one request of this process, from its first byte on: in the access log, in an error response, in the debug log and among the transfers.
 ///
 /// It is a number, which costs a request nothing. `RequestIDText` makes its text, where somebody is going to read it.
+@usableFromInline
 package struct RequestID: Hashable, Sendable {
     /// The worker in the upper 16 bits, below them the number of the request in that worker, from 1.
-    package let number: UInt64
+    @usableFromInline package let number: UInt64
 
     @inlinable
     package init(number: UInt64) { self.number = number }

@@ -1,3 +1,4 @@
+import Accounts
 package import Authentication
 package import EventLoop
 import Message

@@ -1,4 +1,5 @@
 package import Access
+import Accounts
 package import EventLoop
 import Glibc
 import Rules

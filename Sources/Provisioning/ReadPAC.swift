@@ -1,3 +1,4 @@
+import Accounts
 package import EventLoop
 import Glibc
 import Message

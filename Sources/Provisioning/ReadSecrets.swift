@@ -1,3 +1,4 @@
+import Accounts
 import Credentials
 package import EventLoop
 import Origins

@@ -1,6 +1,6 @@
+import Accounts
 import EventLoop
 import Glibc
-import Server
 
 /// The number of files and connections that this process may have open: the limit `RLIMIT_NOFILE`.
 ///

@@ -3,7 +3,6 @@ import EventLoop
 import Glibc
 import Message
 import Provisioning
-import Server
 import Settings
 
 /// Why the admin server cannot start: the setting, what is wrong, and what to do about it.

@@ -1,3 +1,4 @@
+import Accounts
 import Admin
 import EventLoop
 import Glibc

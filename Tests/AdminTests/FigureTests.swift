@@ -1,7 +1,7 @@
+import Accounts
 import Admin
 import Foundation
 import Framing
-import Server
 import Storage
 import Testing
 import Transaction

@@ -1,4 +1,4 @@
-import Server
+import Accounts
 
 /// The names, labels and units of figures by section, and the names of the outcomes, as JSON for the dashboard's script.
 let dashboardFigures: String = {

@@ -1,3 +1,4 @@
+import Accounts
 import EventLoop
 import Fleet
 import JSON

@@ -2,7 +2,6 @@ import Access
 import Learning
 import Message
 import Rules
-import Server
 
 /// The body of `POST /learn/start`: `{"job": NAME, "client": ADDRESS, "user": NAME, "listener": NAME, "allow": true, "for": AGE}`. Only the first must be there.
 struct LearningStart {

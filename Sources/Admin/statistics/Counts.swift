@@ -1,6 +1,7 @@
 package import Access
+package import Accounts
 package import Framing
-package import Server
+import Server
 package import Transaction
 
 /// What one worker has counted, read at one moment; or the sum over several.

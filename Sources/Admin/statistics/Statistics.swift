@@ -1,3 +1,4 @@
+package import Accounts
 package import Server
 
 /// What all figures are read from: one snapshot of the process, summed over its workers. Sizes are in bytes.

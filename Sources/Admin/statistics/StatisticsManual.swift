@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Cookies
 import Framing
 import Server

@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Framing
 import Server
 import Transaction

@@ -1,3 +1,4 @@
+import Accounts
 import Authentication
 import Caching
 import EventLoop

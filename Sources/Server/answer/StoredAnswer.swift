@@ -1,3 +1,4 @@
+import Accounts
 import Caching
 import Forwarding
 import Framing

@@ -1,3 +1,4 @@
+import Accounts
 import EventLoop
 import Forwarding
 import Framing
@@ -81,7 +82,7 @@ extension ClientConnection {
         queueRefusal(.misdirected, closing: .malformedRequest)
         if worker.log.isOn {
             unsafe worker.log.append(
-                account, head: worker.scratch.pointee.requestHead, bytes, in: tunnel, client: context.peer,
+                account, head: LoggedHead(worker.scratch.pointee.requestHead), bytes, in: tunnel, client: context.peer,
                 listener: context.listener?.nameInLog, user: nil)
         }
         flush()

@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Authentication
 import CLarder
 import Caching
@@ -474,7 +475,7 @@ extension ClientConnection {
     @inline(never)
     private func logHit(_ request: UnsafeBufferPointer<UInt8>) {
         unsafe worker.log.append(
-            account, head: worker.scratch.pointee.requestHead, request, client: context.peer,
+            account, head: LoggedHead(worker.scratch.pointee.requestHead), request, client: context.peer,
             listener: context.listener?.nameInLog, user: worker.scratch.pointee.isOpen ? nil : shortWay?.way.user,
             received: receivedTargetOfRequest)
     }

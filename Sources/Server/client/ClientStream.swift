@@ -1,3 +1,4 @@
+import Accounts
 import Authentication
 import EventLoop
 import Fleet

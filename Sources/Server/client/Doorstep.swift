@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Credentials
 import EventLoop
 import Forwarding

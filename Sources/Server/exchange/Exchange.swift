@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Authentication
 import Caching
 import Credentials

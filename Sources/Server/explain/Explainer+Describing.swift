@@ -1,3 +1,4 @@
+import Accounts
 import Caching
 import EventLoop
 import Message

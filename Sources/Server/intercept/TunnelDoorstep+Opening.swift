@@ -1,3 +1,4 @@
+import Accounts
 import Interception
 import Routing
 import TLS

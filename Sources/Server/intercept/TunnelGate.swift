@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import EventLoop
 import Interception
 import Message

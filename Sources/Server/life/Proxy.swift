@@ -1,3 +1,4 @@
+package import Accounts
 import Learning
 package import Authentication
 import CLarder

@@ -1,3 +1,4 @@
+package import Accounts
 package import Routing
 package import Origins
 import Access

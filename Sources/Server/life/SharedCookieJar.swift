@@ -1,3 +1,4 @@
+import Accounts
 package import Cookies
 import EventLoop
 import Glibc

@@ -1,3 +1,4 @@
+import Accounts
 import Forwarding
 import Settings
 

@@ -1,3 +1,4 @@
+import Accounts
 import CLarder
 import EventLoop
 import Caching

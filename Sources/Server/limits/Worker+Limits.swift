@@ -1,3 +1,4 @@
+import Accounts
 import EventLoop
 import Limiting
 import Message

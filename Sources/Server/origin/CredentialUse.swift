@@ -1,3 +1,4 @@
+import Accounts
 import Credentials
 import Forwarding
 import Message

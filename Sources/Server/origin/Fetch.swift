@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Caching
 import EventLoop
 import Forwarding

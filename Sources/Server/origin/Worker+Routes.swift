@@ -1,3 +1,4 @@
+import Accounts
 import Learning
 import Access
 import Caching

@@ -1,4 +1,5 @@
 import Access
+import Accounts
 import Forwarding
 import Routing
 import TLS

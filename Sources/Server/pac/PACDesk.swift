@@ -1,3 +1,4 @@
+import Accounts
 package import Routing
 import EventLoop
 import Processes

@@ -152,6 +152,7 @@ package enum AccessLogTarget: Sendable, Equatable {
 package enum LogLevel: String, CaseIterable, Sendable { case error, warning, info, debug }
 
 /// What a line of the level `debug` is about.
+@usableFromInline
 package enum LogCategory: String, CaseIterable, Sendable {
     /// Connections to origins: opened, used again, waited for, closed.
     case connections

@@ -1,7 +1,6 @@
 import EventLoop
 import Glibc
 import Message
-import Server
 import Settings
 
 /// Why the address of the proxy is not known.

@@ -1,19 +1,20 @@
-import EventLoop
-import Forwarding
-import Framing
+package import EventLoop
+public import Forwarding
+package import Framing
 import Glibc
-import Message
+package import Message
 import Transaction
 
 /// Collects the access log lines of one worker, one JSON object for each request. Passes them to the sink when there are 64 KiB of
 /// them, or after 200 ms.
+@usableFromInline
 package final class AccessLogBuffer {
     private let sink: AccessLogSink
-    let isOn: Bool
+    @usableFromInline package let isOn: Bool
     // A line is written by one call, which calls nothing of this class: the unchecked accesses are exclusive.
     @exclusivity(unchecked) private var lines: [UInt8] = []
     @exclusivity(unchecked) private var line: AccessLogLine
-    @exclusivity(unchecked) private var lastID: RequestID
+    @exclusivity(unchecked) @usableFromInline var lastID: RequestID
     /// Where scheme and authority of a request in a tunnel are put together.
     @exclusivity(unchecked) private var origin: [UInt8] = []
     private let loop: EventLoop
@@ -23,7 +24,7 @@ package final class AccessLogBuffer {
     private static let flushBytes = 64 << 10
 
     /// - Parameter worker: the number of the worker, from 0.
-    init(sink: AccessLogSink, counters: Counters, loop: EventLoop, worker: Int, ids: RequestIDText) {
+    package init(sink: AccessLogSink, counters: Counters, loop: EventLoop, worker: Int, ids: RequestIDText) {
         self.loop = loop
         unsafe lastID = RequestID(before: worker)
         unsafe line = AccessLogLine(ids)
@@ -33,7 +34,7 @@ package final class AccessLogBuffer {
         if isOn { unsafe lines.reserveCapacity(AccessLogBuffer.flushBytes * 2) }
     }
 
-    func start() {
+    package func start() {
         precondition(timer == nil, "a log starts once")
         timer = Timer { [unowned self] in
             isScheduled = false
@@ -41,13 +42,13 @@ package final class AccessLogBuffer {
         }
     }
 
-    func stop() {
+    package func stop() {
         if let timer { loop.timers.cancel(timer) }
         timer = nil
         flush()
     }
 
-    func flush() {
+    package func flush() {
         guard unsafe !lines.isEmpty else { return }
         precondition(unsafe lines.last == 0x0A, "lines of two workers would run together")
         if unsafe !sink.submit(lines) { unsafe counters.add(.accessLogLinesDropped, lines.count { $0 == 0x0A }) }
@@ -55,33 +56,26 @@ package final class AccessLogBuffer {
     }
 
     /// The account of a request that begins now. The clock is not read if the log is off.
-    @inline(__always)
-    func opened() -> Account {
+    @inlinable @inline(__always)
+    package func opened() -> Account {
         unsafe lastID = lastID.next
         var account = unsafe Account(lastID)
-        if isOn { account.startedAt = loop.wallMicroseconds }
+        if isOn { account.startedAt = wallMicroseconds }
         return account
     }
 
+    @usableFromInline var wallMicroseconds: Int64 { loop.wallMicroseconds }
+
     /// The time by which requests are measured. Nil if the log is off.
-    var now: MonotonicTime? { isOn ? loop.nowExactly : nil }
+    package var now: MonotonicTime? { isOn ? loop.nowExactly : nil }
 
     // MARK: one line
-
-    /// - Parameter redirectedTo: the URI where redirects led that Larder followed. Nil if it followed none.
-    func append(_ account: Account, request: OwnedRequest, redirectedTo: [UInt8]? = nil) {
-        unsafe request.bytes.withUnsafeBufferPointer {
-            unsafe append(
-                account, head: request.head, $0, client: request.client, listener: request.listener?.nameInLog,
-                user: request.identity?.name, redirectedTo: redirectedTo, received: request.receivedTarget)
-        }
-    }
 
     /// - Parameters:
     ///   - tunnel: the origin of the opened tunnel, for a request that may name no host.
     ///   - received: the target as received. Nil if it is that of the head.
-    func append(
-        _ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, in tunnel: FixedOrigin? = nil,
+    package func append(
+        _ account: Account, head: LoggedHead, _ bytes: UnsafeBufferPointer<UInt8>, in tunnel: FixedOrigin? = nil,
         client: IPAddress?, listener: String?, user: String?, redirectedTo: [UInt8]? = nil, received: [UInt8]? = nil
     ) {
         let method = unsafe UnsafeBufferPointer(rebasing: bytes[head.methodRange])
@@ -105,7 +99,7 @@ package final class AccessLogBuffer {
     ///
     /// - Parameter tunnel: stands for a host that the request does not name.
     private func writeOrigin(
-        of head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ tunnel: FixedOrigin?
+        of head: LoggedHead, _ bytes: UnsafeBufferPointer<UInt8>, _ tunnel: FixedOrigin?
     ) {
         unsafe origin.removeAll(keepingCapacity: true)
         var (target, host) = (head.target, head.target.hostRange)
@@ -130,7 +124,7 @@ package final class AccessLogBuffer {
 
     /// The target with the host as rules and keys have it: in lower case, without a dot at its end. Nil if it is so already, as nearly always.
     private static func targetWithCanonicalHost(
-        _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>
+        _ head: LoggedHead, _ bytes: UnsafeBufferPointer<UInt8>
     ) -> [UInt8]? {
         let (target, host) = (head.targetRange, head.target.hostRange)
         // In origin-form the host is that of the Host field.
@@ -149,7 +143,7 @@ package final class AccessLogBuffer {
     }
 
     /// For a message that broke the rules of HTTP/1.1.
-    func append(_ account: Account, violation: FramingError, client: IPAddress?, listener: String?) {
+    package func append(_ account: Account, violation: FramingError, client: IPAddress?, listener: String?) {
         var account = account
         account.violation = violation
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
@@ -157,7 +151,7 @@ package final class AccessLogBuffer {
     }
 
     /// For a connection that ended before it had carried a request.
-    func append(_ account: Account, client: IPAddress?, listener: String?) {
+    package func append(_ account: Account, client: IPAddress?, listener: String?) {
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
         unsafe append(account, method: none, target: none, client: client, listener: listener, user: nil)
     }

@@ -1,9 +1,10 @@
 package import Access
 package import Framing
-internal import Synchronization
-internal import Transaction
+public import Synchronization
+import Transaction
 
 /// What workers count. StatisticsSection.swift in Admin says under which name each counter is published.
+@usableFromInline
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
     case hits, hitsByEarlierDecision, hitsFromDisk, hitsShared
@@ -148,9 +149,10 @@ package enum Counter: Int, CaseIterable, Sendable {
 /// An array of numbers that one thread writes and any thread reads.
 ///
 /// Adding is a relaxed load and a relaxed store, not an atomic read-modify-write: there is only one writer, so no addition is lost.
+@usableFromInline
 @safe package final class CounterBank: @unchecked Sendable {  // the cells are atomic, the pointer never changes
-    private let cells: UnsafeMutablePointer<Atomic<UInt64>>
-    private let count: Int
+    @usableFromInline let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    @usableFromInline let count: Int
 
     package init(count: Int) {
         self.count = count
@@ -163,6 +165,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         unsafe cells.deallocate()
     }
 
+    @inlinable
     package func add(_ index: Int, _ amount: Int) {
         precondition(index >= 0 && index < count)
         let old = unsafe cells[index].load(ordering: .relaxed)
@@ -181,8 +184,9 @@ package enum Counter: Int, CaseIterable, Sendable {
 }
 
 /// The counters of one worker.
+@usableFromInline
 package final class Counters: Sendable {
-    private let bank = CounterBank(count: Counter.allCases.count)
+    @usableFromInline let bank = CounterBank(count: Counter.allCases.count)
     /// Errors that Larder answered with, by refusal.
     package let refusals = CounterBank(count: Refusal.allCases.count)
     /// Requests that the access rules denied, by `exactReason`.
@@ -197,13 +201,13 @@ package final class Counters: Sendable {
     package init() {}
 
     /// Counts a denial, and notes it for the log.
-    func count(_ denial: Denial, in account: inout Account) {
+    package func count(_ denial: Denial, in account: inout Account) {
         denials.add(Self.index(of: denial.exactReason), 1)
         account.denial = denial.exactReason
         account.denialRule = denial.rule.flatMap(UInt16.init(exactly:)) ?? 0
     }
 
-    func count(_ violation: FramingError) {
+    package func count(_ violation: FramingError) {
         add(.protocolViolations)
         violations.add(Counters.index(of: violation), 1)
     }
@@ -220,6 +224,7 @@ package final class Counters: Sendable {
         return index
     }
 
+    @inlinable
     package func add(_ counter: Counter, _ amount: Int = 1) { bank.add(counter.rawValue, amount) }
     package subscript(_ counter: Counter) -> UInt64 { bank[counter.rawValue] }
 }

@@ -1,4 +1,5 @@
 /// How a request was answered. The access log, `/stats`, `/metrics`, the dashboard and the manual use these names.
+@usableFromInline
 package enum RequestOutcome: UInt8, CaseIterable, Sendable {
     case none
     case hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, opened, local
@@ -57,6 +58,7 @@ package enum RequestOutcome: UInt8, CaseIterable, Sendable {
     }
 
     /// The content was stored already, or was arriving because of another request.
+    @inlinable
     package var isFromCache: Bool {
         switch self {
         case .hit, .stale, .revalidated, .collapsed: true

@@ -13,7 +13,7 @@ package struct EcosystemCounts: Sendable, Equatable {
 
     package init() {}
 
-    mutating func add(_ account: Account) {
+    package mutating func add(_ account: Account) {
         guard account.outcome.countsForHitRatio else { return }
         let sent = UInt64(clamping: account.bodyBytes)
         requests &+= 1

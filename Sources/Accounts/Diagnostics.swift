@@ -1,17 +1,18 @@
 import Glibc
 import Message
-package import Settings
-import Synchronization
+public import Settings
+public import Synchronization
 import Texts
 
 /// Messages for the operator: one line each, on standard error. Any thread may write one. What clients and origins have sent stays in its line and acts on
 /// no terminal (`lineText`).
 ///
 /// Nothing is written before `configure` is called: standard error belongs to the program.
+@usableFromInline
 package enum Diagnostics {
     private static let threshold = Atomic<Int>(-1)
     /// A bit for each category that is logged.
-    private static let categories = Atomic<UInt32>(0)
+    @usableFromInline static let categories = Atomic<UInt32>(0)
 
     package static func configure(_ log: LogSettings) {
         threshold.store(level(log.level), ordering: .relaxed)
@@ -25,21 +26,26 @@ package enum Diagnostics {
     package static func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
     /// Logs what happens to a request or a connection. Costs a load and a comparison if the category is off.
-    @inline(__always)
-    static func debug(_ category: LogCategory, _ text: @autoclosure () -> String) {
+    @inlinable @inline(__always)
+    package static func debug(_ category: LogCategory, _ text: @autoclosure () -> String) {
         guard logs(category) else { return }
-        print(.debug, "\(category.rawValue): \(text())")
+        print(text(), of: category)
     }
 
+    @usableFromInline
+    static func print(_ text: String, of category: LogCategory) { print(.debug, "\(category.rawValue): \(text)") }
+
     /// Whether `debug` writes anything of the category, for what is only found out to be written.
-    @inline(__always)
-    static func logs(_ category: LogCategory) -> Bool { categories.load(ordering: .relaxed) & bit(category) != 0 }
+    @inlinable @inline(__always)
+    package static func logs(_ category: LogCategory) -> Bool {
+        categories.load(ordering: .relaxed) & bit(category) != 0
+    }
 
     /// The URI without its secrets.
-    static func masked(_ uri: [UInt8]) -> String { String(decoding: URIMasking.masked(uri), as: UTF8.self) }
+    package static func masked(_ uri: [UInt8]) -> String { String(decoding: URIMasking.masked(uri), as: UTF8.self) }
 
-    @inline(__always)
-    private static func bit(_ category: LogCategory) -> UInt32 {
+    @inlinable @inline(__always)
+    static func bit(_ category: LogCategory) -> UInt32 {
         switch category {
         case .connections: 1
         case .dns: 2

@@ -1,11 +1,10 @@
+import Accounts
 import Authentication
 import EventLoop
 import Foundation
 import Forwarding
 import JSON
 import Testing
-
-@testable import Server
 
 @Suite("The access log: what a worker writes")
 struct AccessLogBufferTests {

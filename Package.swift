@@ -139,33 +139,35 @@ let package = Package(
         driver(
             "Accounts", floor: 8,
             ["Message", "Texts", "Framing", "Access", "Transaction", "Forwarding", "Settings", "EventLoop"]),
+        // The processes that evaluate PAC files.
+        driver("PACRunner", floor: 9, ["Message", "Releases", "Routing", "EventLoop", "Processes", "Accounts"]),
         driver(
-            "Server", floor: 9,
+            "Server", floor: 10,
             [
                 "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Authentication", "Access",
                 "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
-                "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet",
-                "Redis", "JSON", "Transport", "Accounts",
+                "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis",
+                "JSON", "Transport", "Accounts", "PACRunner",
             ]),
         driver(
-            "Admin", floor: 10,
+            "Admin", floor: 11,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies", "CLarder", "Limiting", "Fleet", "Transport", "Accounts",
+                "Cookies", "CLarder", "Limiting", "Fleet", "Transport", "Accounts", "PACRunner",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
-            "Provisioning", floor: 10,
+            "Provisioning", floor: 11,
             [
                 "Message", "Texts", "Rules", "Releases", "Tokens", "Authentication", "Access", "Credentials", "Routing",
                 "Origins", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML",
-                "Server", "PublicSuffixes", "Kerberos", "Accounts",
+                "Server", "PublicSuffixes", "Kerberos", "Accounts", "PACRunner",
             ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
-            "Upstream", floor: 11,
+            "Upstream", floor: 12,
             [
                 "Message", "Framing", "Rules", "Routing", "Tokens", "Interception", "Settings", "Forwarding",
                 "Requesting", "EventLoop", "TLS", "Compression", "Server", "Provisioning", "Transport", "Accounts",
@@ -176,7 +178,7 @@ let package = Package(
                 "Message", "JSON", "Texts", "Rules", "Caching", "Tokens", "Authentication", "Access", "Routing",
                 "Interception", "Settings", "ClientSetup", "Passwords", "PAC", "EventLoop", "TLS", "Compression",
                 "Disk", "DiskTools", "Server", "Admin", "Provisioning", "Upstream", "Requesting", "CLarder", "Fleet",
-                "Accounts",
+                "Accounts", "PACRunner",
             ], swiftSettings: strict,
             // The allocator, in the place of that of libc (docs/decisions/0029-mimalloc.md).
             linkerSettings: [.linkedLibrary("mimalloc")]),
@@ -259,7 +261,7 @@ let package = Package(
                 "Authentication", "Origins", "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access",
                 "Learning", "Interception", "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop",
                 "Passwords", "TLS", "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies",
-                "Provisioning", "larder", "ProgramUnderTest", "Accounts",
+                "Provisioning", "larder", "ProgramUnderTest", "Accounts", "PACRunner",
             ]),
         tests(
             "AdminTests",

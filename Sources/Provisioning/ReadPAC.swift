@@ -2,8 +2,9 @@ import Accounts
 package import EventLoop
 import Glibc
 import Message
+package import PACRunner
 package import Routing
-package import Server
+import Server
 package import Settings
 
 extension ProvisioningFault {

@@ -1,5 +1,6 @@
 import Glibc
 import PAC
+import PACRunner
 import Routing
 import Server
 

@@ -1,4 +1,5 @@
 import Message
+import PACRunner
 import Routing
 import Rules
 import Server

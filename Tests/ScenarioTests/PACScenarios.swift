@@ -1,4 +1,5 @@
 import Foundation
+import PACRunner
 import ProgramUnderTest
 import Routing
 import Rules

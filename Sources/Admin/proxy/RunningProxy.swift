@@ -5,6 +5,7 @@ package import EventLoop
 package import Learning
 package import Limiting
 import Interception
+import PACRunner
 import Routing
 import Origins
 import Rules

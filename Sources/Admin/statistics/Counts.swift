@@ -1,7 +1,6 @@
 package import Access
 package import Accounts
 package import Framing
-import Server
 package import Transaction
 
 /// What one worker has counted, read at one moment; or the sum over several.

@@ -5,6 +5,7 @@ package import ClientSetup
 import Interception
 package import Limiting
 package import Message
+package import PACRunner
 package import Routing
 package import Origins
 import Rules

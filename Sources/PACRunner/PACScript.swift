@@ -13,7 +13,7 @@ package final class PACScript: Sendable {
     private let state: Locked<State>
     private let engine: Locked<Engine>
 
-    typealias Waiter = @Sendable (PACVerdict) -> Void
+    package typealias Waiter = @Sendable (PACVerdict) -> Void
 
     /// What happened so far, for statistics.
     package struct Tally: Sendable, Equatable {
@@ -94,7 +94,7 @@ package final class PACScript: Sendable {
     // MARK: asking
 
     /// The answer that is remembered. Nil if the script has to be asked.
-    func knownVerdict(on origin: Origin) -> PACVerdict? {
+    package func knownVerdict(on origin: Origin) -> PACVerdict? {
         let now = MonotonicTime.read().sinceStart
         return state.withLock { state in
             if let absence = state.absence { return .failure(absence) }
@@ -108,7 +108,7 @@ package final class PACScript: Sendable {
     ///
     /// - Parameter waiter: called once, on any thread, unless it leaves before.
     /// - Returns: the number under which the waiter can leave.
-    func ask(_ origin: Origin, for waiter: @escaping Waiter) -> UInt64 {
+    package func ask(_ origin: Origin, for waiter: @escaping Waiter) -> UInt64 {
         let now = MonotonicTime.read().sinceStart
         let (response, number): (PACBook<Waiter>.Response, UInt64) = state.withLock { state in
             if let absence = state.absence { return (.known(.failure(absence)), 0) }
@@ -127,10 +127,10 @@ package final class PACScript: Sendable {
     }
 
     /// The waiter is not called from now on, unless that is happening at this moment.
-    func leave(_ number: UInt64, _ origin: Origin) { state.withLock { $0.book.leave(number, origin) } }
+    package func leave(_ number: UInt64, _ origin: Origin) { state.withLock { $0.book.leave(number, origin) } }
 
     /// Asks and waits. Blocks, at most for the given time.
-    func verdict(on origin: Origin, within time: Duration) -> PACVerdict {
+    package func verdict(on origin: Origin, within time: Duration) -> PACVerdict {
         let found = Locked<PACVerdict>(.failure(.timedOut))
         let isDone = CountingSemaphore()
         let number = ask(origin) { verdict in

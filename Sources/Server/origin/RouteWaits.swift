@@ -1,5 +1,6 @@
 import EventLoop
 import Forwarding
+import PACRunner
 import Routing
 
 /// The requests of a worker that wait until a PAC file has named their routes.

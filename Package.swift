@@ -141,6 +141,8 @@ let package = Package(
             ["Message", "Texts", "Framing", "Access", "Transaction", "Forwarding", "Settings", "EventLoop"]),
         // The processes that evaluate PAC files.
         driver("PACRunner", floor: 9, ["Message", "Releases", "Routing", "EventLoop", "Processes", "Accounts"]),
+        // What clients have used of the limits, and what the process can bear.
+        driver("LimitTables", floor: 9, ["Message", "Limiting", "Fleet", "EventLoop", "Secrets", "Accounts"]),
         driver(
             "Server", floor: 10,
             [
@@ -148,14 +150,14 @@ let package = Package(
                 "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
                 "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis",
-                "JSON", "Transport", "Accounts", "PACRunner",
+                "JSON", "Transport", "Accounts", "PACRunner", "LimitTables",
             ]),
         driver(
             "Admin", floor: 11,
             [
                 "Message", "JSON", "Texts", "Framing", "Rules", "Caching", "Access", "Learning", "Credentials",
                 "Routing", "Origins", "Interception", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "Cookies", "CLarder", "Limiting", "Fleet", "Transport", "Accounts", "PACRunner",
+                "Cookies", "CLarder", "Limiting", "Fleet", "Transport", "Accounts", "PACRunner", "LimitTables",
             ]),
         // What a configuration names, made ready for the proxy.
         driver(
@@ -232,6 +234,7 @@ let package = Package(
         tests("AuthenticationTests", ["Authentication", "Rules", "Message", "Credentials", "TLS", "Tokens"]),
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
+        tests("LimitTablesTests", ["LimitTables", "Limiting", "Fleet", "Message"]),
         tests("FleetTests", ["Fleet", "TLS"]),
         tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
         tests(
@@ -268,7 +271,7 @@ let package = Package(
             [
                 "Authentication", "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Learning",
                 "Credentials", "EventLoop", "Settings", "Disk", "DiskTools", "DiskTier", "Storage", "Server", "TLS",
-                "CLarder", "Provisioning", "larder", "Fleet", "Accounts",
+                "CLarder", "Provisioning", "larder", "Fleet", "Accounts", "LimitTables",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -2,6 +2,7 @@ import Accounts
 import Admin
 import Foundation
 import Framing
+import LimitTables
 import Server
 import Testing
 

@@ -1,5 +1,6 @@
 package import Accounts
-package import Server
+package import LimitTables
+import Server
 
 /// What all figures are read from: one snapshot of the process, summed over its workers. Sizes are in bytes.
 package struct Statistics: Sendable, Equatable {

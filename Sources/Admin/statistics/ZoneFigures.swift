@@ -1,5 +1,6 @@
 package import Accounts
-package import Server
+package import LimitTables
+import Server
 import Storage
 
 /// Of the memory tier of a zone, and of all zones together.

@@ -3,6 +3,7 @@ import EventLoop
 import Forwarding
 import Framing
 import Glibc
+import LimitTables
 import Message
 import Origins
 import Storage

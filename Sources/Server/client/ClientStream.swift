@@ -4,6 +4,7 @@ import EventLoop
 import Fleet
 import Forwarding
 import Framing
+import LimitTables
 import Message
 import Storage
 import Transaction

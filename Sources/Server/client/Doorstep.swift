@@ -5,6 +5,7 @@ import EventLoop
 import Forwarding
 import Framing
 import Glibc
+import LimitTables
 import Message
 import Rules
 import TLS

@@ -1,3 +1,4 @@
+import LimitTables
 import Transaction
 
 /// What a connection keeps of the last request that was answered from memory, where rules, users or limits look at requests.

@@ -6,6 +6,7 @@ import Credentials
 import EventLoop
 import Forwarding
 import Framing
+import LimitTables
 import Limiting
 import Message
 import Releases

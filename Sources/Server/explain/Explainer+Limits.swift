@@ -1,4 +1,5 @@
 import EventLoop
+import LimitTables
 import Limiting
 import Message
 import Transaction

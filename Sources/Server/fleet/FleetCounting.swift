@@ -1,6 +1,7 @@
 import Authentication
 import EventLoop
 import Fleet
+import LimitTables
 import Limiting
 import Message
 import Redis

@@ -1,5 +1,6 @@
 import EventLoop
 import Fleet
+import LimitTables
 import Limiting
 package import Message
 import Settings

@@ -5,6 +5,7 @@ import Forwarding
 import Framing
 import Glibc
 import Interception
+import LimitTables
 import Message
 import Routing
 import Rules

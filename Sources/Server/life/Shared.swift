@@ -1,4 +1,5 @@
 package import Accounts
+package import LimitTables
 package import Routing
 package import Origins
 import Access

@@ -5,6 +5,7 @@ import Caching
 import Forwarding
 import Framing
 import Glibc
+import LimitTables
 import Message
 import Authentication
 import Routing

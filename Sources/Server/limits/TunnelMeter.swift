@@ -1,4 +1,5 @@
 import EventLoop
+import LimitTables
 import Limiting
 
 /// Counts the bytes of one tunnel, once a second, and ends the tunnel when a budget is spent: nobody knows how much would follow.

@@ -1,5 +1,6 @@
 import Accounts
 import EventLoop
+import LimitTables
 import Limiting
 import Message
 import Transaction

@@ -1,4 +1,5 @@
 import EventLoop
+import LimitTables
 import Origins
 
 /// One flow of bytes under the limits of `bandwidth`.

@@ -1,4 +1,5 @@
 import Credentials
+import LimitTables
 import Message
 
 /// The body of a request that is kept until it is whole, because what goes out depends on all of it: a signature that covers it, or a

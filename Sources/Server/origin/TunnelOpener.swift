@@ -1,5 +1,6 @@
 import Accounts
 import EventLoop
+import LimitTables
 import Transaction
 import Transport
 

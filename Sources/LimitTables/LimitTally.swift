@@ -4,7 +4,7 @@ import Synchronization
 /// What has become of the requests and connections that one rule of `limits.rules` concerns, over all of its buckets, since it was used first.
 ///
 /// All workers count at once.
-final class LimitTally: Sendable {
+package final class LimitTally: Sendable {
     private let requests = Atomic<UInt64>(0)
     private let concurrent = Atomic<UInt64>(0)
     private let budget = Atomic<UInt64>(0)
@@ -13,6 +13,8 @@ final class LimitTally: Sendable {
     private let delayed = Atomic<UInt64>(0)
     /// Of buckets that are forgotten.
     private let earlierBytes = Atomic<UInt64>(0)
+
+    package init() {}
 
     func countRefusal(by figure: LimitExcess.Figure) {
         switch figure {

@@ -1,8 +1,8 @@
 import EventLoop
-import Synchronization
+package import Synchronization
 
 /// What a fleet has to do with one bucket: what this node has let through since it told the others, and what they have. All workers use it at once.
-final class LimitShare: Sendable {
+package final class LimitShare: Sendable {
     private let news: LimitNews
     /// Whether the node is going to look at the bucket.
     private let isNoted = Atomic(false)
@@ -51,7 +51,7 @@ final class LimitShare: Sendable {
         return shares == 1 ? limit - others : max(1, limit / shares)
     }
 
-    var spentByOthers: UInt64 { othersSpent.load(ordering: .relaxed) }
+    package var spentByOthers: UInt64 { othersSpent.load(ordering: .relaxed) }
 
     func beginWindow() {
         othersSpent.store(0, ordering: .relaxed)
@@ -63,19 +63,19 @@ final class LimitShare: Sendable {
     // MARK: for the node
 
     /// From here on the next use of the bucket is noted again.
-    func forgetNote(isKnown: Bool = true) {
+    package func forgetNote(isKnown: Bool = true) {
         // Before the node reads what has changed. Who changes it afterwards notes it again.
         _ = isNoted.exchange(false, ordering: .sequentiallyConsistent)
         if !isKnown { self.isKnown.store(false, ordering: .relaxed) }
     }
 
     /// What was let through since the last time. A sum below zero, because something was given back, waits for the next time.
-    func takeDebts() -> (requests: UInt64, bytes: UInt64) {
+    package func takeDebts() -> (requests: UInt64, bytes: UInt64) {
         (LimitShare.take(taken), LimitShare.take(paid))
     }
 
     /// Whether there is something to tell, though nobody has noted it.
-    var hasDebts: Bool { taken.load(ordering: .relaxed) > 0 || paid.load(ordering: .relaxed) > 0 }
+    package var hasDebts: Bool { taken.load(ordering: .relaxed) > 0 || paid.load(ordering: .relaxed) > 0 }
 
     private static func take(_ sum: borrowing Atomic<Int64>) -> UInt64 {
         let value = sum.load(ordering: .relaxed)
@@ -84,20 +84,20 @@ final class LimitShare: Sendable {
         return UInt64(value)
     }
 
-    func noteOthers(underWay: Int, connections: Int) {
+    package func noteOthers(underWay: Int, connections: Int) {
         othersUnderWay.store(underWay, ordering: .relaxed)
         othersConnections.store(connections, ordering: .relaxed)
     }
 
     func noteOthers(spent: UInt64) { othersSpent.store(spent, ordering: .relaxed) }
 
-    var restoredBytes: UInt64 { restored.load(ordering: .relaxed) }
+    package var restoredBytes: UInt64 { restored.load(ordering: .relaxed) }
 }
 
 /// The buckets that were used since a node told the others. May be used by every thread.
-final class LimitNews: Sendable {
+package final class LimitNews: Sendable {
     /// Into how many shares every bucket is divided. More than 1 while the other nodes are not heard of.
-    let shares = Atomic<UInt64>(1)
+    package let shares = Atomic<UInt64>(1)
     private let heeded = Atomic(false)
     private let state = Locked(State())
 
@@ -108,11 +108,13 @@ final class LimitNews: Sendable {
         var isWoken = false
     }
 
+    package init() {}
+
     /// Whether a node looks at them.
     var isHeeded: Bool { heeded.load(ordering: .relaxed) }
 
     /// - Parameter wake: has the node look soon, because a bucket is used that it does not know. Nil: nobody looks any more.
-    func heed(_ wake: (@Sendable () -> Void)?) {
+    package func heed(_ wake: (@Sendable () -> Void)?) {
         heeded.store(wake != nil, ordering: .relaxed)
         state.withLock { state in
             state.wake = wake
@@ -130,7 +132,7 @@ final class LimitNews: Sendable {
         wake?()
     }
 
-    func take() -> [LimitAccount] {
+    package func take() -> [LimitAccount] {
         state.withLock { state in
             defer {
                 state.accounts = []

@@ -24,9 +24,9 @@ package final class LimitAccount: Sendable {
     /// In seconds since 1970.
     private let windowEnd = Atomic<Int64>(0)
     /// What a fleet has to do with the bucket. Nil: this process counts alone.
-    let share: LimitShare?
+    package let share: LimitShare?
 
-    init(_ bucket: LimitBucket, _ tally: LimitTally, _ share: LimitShare? = nil) {
+    package init(_ bucket: LimitBucket, _ tally: LimitTally, _ share: LimitShare? = nil) {
         self.bucket = bucket
         self.tally = tally
         self.share = share
@@ -63,7 +63,7 @@ package final class LimitAccount: Sendable {
         full.wrappingSubtract(rate.step, ordering: .relaxed)
     }
 
-    func wait(_ rate: TokenRate, now: UInt64) -> UInt64 {
+    package func wait(_ rate: TokenRate, now: UInt64) -> UInt64 {
         rate.wait(full: full.load(ordering: .relaxed), now: now, shares: share?.shares ?? 1)
     }
 
@@ -175,7 +175,7 @@ package final class LimitAccount: Sendable {
     }
 
     @inline(__always)
-    func isSpent(_ budget: ByteBudget, wall: Int64) -> Bool {
+    package func isSpent(_ budget: ByteBudget, wall: Int64) -> Bool {
         turn(budget.window, wall: wall)
         guard let share else { return spent.load(ordering: .relaxed) >= budget.bytes }
         share.touch(self)
@@ -189,7 +189,7 @@ package final class LimitAccount: Sendable {
     }
 
     /// In nanoseconds. Nil: the window does not end.
-    func windowLeft(wall: Int64) -> UInt64? {
+    package func windowLeft(wall: Int64) -> UInt64? {
         let end = windowEnd.load(ordering: .relaxed)
         guard end != ByteBudget.never else { return nil }
         // A window that was restored may end at any time. 2³³ s are 272 years.
@@ -197,7 +197,7 @@ package final class LimitAccount: Sendable {
     }
 
     /// Nothing of the budget is used any more. What is under way goes on counting.
-    func resetBudget() {
+    package func resetBudget() {
         spent.store(0, ordering: .relaxed)
         share?.beginWindow()
     }
@@ -269,7 +269,7 @@ extension LimitAccount {
     }
 
     /// Other nodes have let requests and bytes through, which take so many nanoseconds to come back.
-    func owe(requests: UInt64, bytes: UInt64, now: UInt64) {
+    package func owe(requests: UInt64, bytes: UInt64, now: UInt64) {
         if requests > 0 { LimitAccount.owe(full, requests, from: now) }
         if bytes > 0 { LimitAccount.owe(due, bytes, from: now - min(now, PacedRate.credit)) }
     }
@@ -288,21 +288,21 @@ extension LimitAccount {
     }
 
     /// Requests and connections of this node.
-    var places: (underWay: Int, connections: Int) {
+    package var places: (underWay: Int, connections: Int) {
         (max(0, underWay.load(ordering: .relaxed)), max(0, connections.load(ordering: .relaxed)))
     }
 
     /// The window that has begun, and what this node has used of it. Nil: there is none now.
-    func ownUse(wall: Int64) -> (windowEnd: Int64, bytes: UInt64)? {
+    package func ownUse(wall: Int64) -> (windowEnd: Int64, bytes: UInt64)? {
         let end = windowEnd.load(ordering: .relaxed)
         return wall < end ? (end, spent.load(ordering: .relaxed)) : nil
     }
 
     /// Begins the present window, if nobody has.
-    func begin(_ window: ByteBudget.Window, wall: Int64) { turn(window, wall: wall) }
+    package func begin(_ window: ByteBudget.Window, wall: Int64) { turn(window, wall: wall) }
 
     /// Corrects what this node has used, and says what the others have. Does nothing if the window has ended, or is about to.
-    func correct(forgets: UInt64, carries: UInt64, others: UInt64, of end: Int64, wall: Int64) {
+    package func correct(forgets: UInt64, carries: UInt64, others: UInt64, of end: Int64, wall: Int64) {
         guard windowEnd.load(ordering: .relaxed) == end, wall < end.saturatingSubtract(1), let share else { return }
         if carries > 0 {
             // No more than half of what it can count, as in `restore`.

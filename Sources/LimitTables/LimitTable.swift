@@ -21,20 +21,20 @@ package final class LimitTable: Sendable {
     private let state = Locked(State())
     private let countMax: Int
     /// Nil: this process counts alone.
-    let news: LimitNews?
+    package let news: LimitNews?
 
     /// About 200 bytes each.
     static let countMax = 65_536
     private static let sweepInterval: UInt64 = 1_000_000_000
 
     /// - Parameter news: where a node of a fleet learns which buckets are used.
-    init(countMax: Int = LimitTable.countMax, news: LimitNews? = nil) {
+    package init(countMax: Int = LimitTable.countMax, news: LimitNews? = nil) {
         self.countMax = countMax
         self.news = news
     }
 
     /// Takes over the rules of a configuration. A bucket that is counted with the fleet from now on, or alone, begins anew but for its budget.
-    func adopt(_ plan: LimitPlan) {
+    package func adopt(_ plan: LimitPlan) {
         let rules = plan.rules.filter { $0.shares == nil }
         let wall = WallTime(ticks: readWallTicks()).secondsSinceEpoch
         state.withLock { state in
@@ -51,12 +51,12 @@ package final class LimitTable: Sendable {
     }
 
     /// The rules whose figures the nodes of a fleet count together.
-    var sharedRules: [String: LimitTerms] {
+    package var sharedRules: [String: LimitTerms] {
         state.withLock { state in state.terms.filter { !state.rulesOfNode.contains($0.key) } }
     }
 
     /// The account of a bucket. The caller holds it as long as it counts there.
-    func account(of bucket: LimitBucket, now: UInt64) -> LimitAccount {
+    package func account(of bucket: LimitBucket, now: UInt64) -> LimitAccount {
         state.withLock { state in
             if let known = state.accounts[bucket] { return known }
             if state.accounts.count >= countMax { sweep(&state, now: now) }

@@ -1,7 +1,7 @@
 import Accounts
 import EventLoop
 import Glibc
-import Limiting
+package import Limiting
 import Message
 import Synchronization
 
@@ -12,18 +12,20 @@ package final class OverloadWatch: Sendable {
     /// Readings in place of those of the system, for tests.
     private let assumed = Locked<(memory: OverloadPolicy.Level, descriptors: OverloadPolicy.Level)?>(nil)
 
-    init() {}
+    package init() {}
 
-    var state: OverloadPolicy.State { OverloadPolicy.State(rawValue: present.load(ordering: .relaxed)) ?? .calm }
+    package var state: OverloadPolicy.State {
+        OverloadPolicy.State(rawValue: present.load(ordering: .relaxed)) ?? .calm
+    }
 
-    func assume(memory: OverloadPolicy.Level, descriptors: OverloadPolicy.Level) {
+    package func assume(memory: OverloadPolicy.Level, descriptors: OverloadPolicy.Level) {
         assumed.withLock { $0 = (memory, descriptors) }
     }
 
     /// Reads what is used, and tells the log of a change. It costs some small reads of files in memory.
     ///
     /// - Parameter memoryMax: `limits.memory_max`. If the control group has a limit as well, the smaller one counts.
-    func look(memoryMax: UInt64?) {
+    package func look(memoryMax: UInt64?) {
         let (memory, descriptors) =
             assumed.withLock { $0 } ?? (OverloadWatch.memory(limit: memoryMax), OverloadWatch.descriptors)
         guard let next = policy.withLock({ $0.note(memory: memory, descriptors: descriptors) }) else { return }
@@ -89,20 +91,5 @@ package final class OverloadWatch: Sendable {
         return unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             unsafe count = max(0, Glibc.read(fd, buffer.baseAddress, buffer.count))
         }
-    }
-}
-
-extension Worker {
-    /// Closes idle connections while the load is high, those that are idle for longest first. Once a second.
-    func shedIdle() {
-        let state = shared.overload.state
-        guard state > .calm else { return }
-        // The time limit of an idle connection tells since when it is idle. One that has just had an answer may be about to ask again.
-        let rest = snapshot.configuration.timeouts.clientIdle - OverloadPolicy.idleMin
-        let latest = MonotonicTime(
-            nanoseconds: loop.now.nanoseconds + UInt64(clamping: max(.zero, rest).wholeNanoseconds))
-        let idle = clients.occupants.filter { $0.isIdle && ($0.deadline ?? loop.now) <= latest }
-            .sorted { ($0.deadline ?? loop.now) < ($1.deadline ?? loop.now) }
-        for client in idle.prefix(OverloadPolicy.idleToClose(of: idle.count, in: state)) { client.close(.overloaded) }
     }
 }

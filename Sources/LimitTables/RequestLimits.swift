@@ -1,8 +1,8 @@
-import EventLoop
-import Limiting
+package import EventLoop
+package import Limiting
 
 /// The buckets of one request, or of all like it on a connection. It belongs to one worker; the buckets are shared.
-final class RequestLimits {
+package final class RequestLimits {
     /// A bucket, and what the rule says of it.
     private struct Share {
         let account: LimitAccount
@@ -17,7 +17,7 @@ final class RequestLimits {
     /// The longest body of a response, in bytes. Nil: there is no limit.
     let responseBodyMax: UInt64?
 
-    init(_ uses: [LimitUse], _ table: LimitTable, now: UInt64) {
+    package init(_ uses: [LimitUse], _ table: LimitTable, now: UInt64) {
         shares = uses.map { use in
             Share(
                 account: table.account(of: use.bucket, now: now), terms: use.terms,
@@ -35,7 +35,7 @@ final class RequestLimits {
     /// - Returns: the limit that it has met. Nothing is counted then.
     ///
     /// - Parameter wall: seconds since 1970.
-    func admit(now: UInt64, wall: Int64) -> Result<HeldLimits, LimitRefusal> {
+    package func admit(now: UInt64, wall: Int64) -> Result<HeldLimits, LimitRefusal> {
         for (index, share) in shares.enumerated() {
             guard let figure = met(share, now: now, wall: wall) else { continue }
             for earlier in shares[..<index] { giveBack(earlier) }
@@ -71,7 +71,7 @@ final class RequestLimits {
     static let briefBytesMax = 64 << 10
 
     /// Counts a request that is answered at once. Returns false if it has to be decided about in full; nothing is counted then.
-    func countBrief(bytes: Int, now: UInt64, wall: Int64) -> Bool {
+    package func countBrief(bytes: Int, now: UInt64, wall: Int64) -> Bool {
         if isPaced, bytes > RequestLimits.briefBytesMax { return false }
         if let responseBodyMax, UInt64(bytes) > responseBodyMax { return false }
         for index in shares.indices {
@@ -92,10 +92,12 @@ final class RequestLimits {
     }
 
     /// The hit goes another way, where it is counted again.
-    func uncountBrief() { for share in shares { if let rate = share.terms.requests { share.account.giveBack(rate) } } }
+    package func uncountBrief() {
+        for share in shares { if let rate = share.terms.requests { share.account.giveBack(rate) } }
+    }
 
     /// A hit was answered with so many bytes of a body.
-    func payBrief(bytes: Int, now: UInt64, wall: Int64) {
+    package func payBrief(bytes: Int, now: UInt64, wall: Int64) {
         for share in shares {
             if let pace = share.pace { share.account.pay(pace, count: bytes, now: now) }
             RequestLimits.note(moved: bytes, share, wall: wall)
@@ -103,7 +105,7 @@ final class RequestLimits {
     }
 
     /// Gives places to a hit that is not over with its callback. It has been counted already, and is let through in any case.
-    func enterAnyway() -> HeldLimits {
+    package func enterAnyway() -> HeldLimits {
         for share in shares where share.terms.concurrent != nil { _ = share.account.enter(limit: .max) }
         return HeldLimits(self)
     }
@@ -163,10 +165,10 @@ final class RequestLimits {
 }
 
 /// Why a request is refused.
-struct LimitRefusal: Error { let excess: LimitExcess }
+package struct LimitRefusal: Error { package let excess: LimitExcess }
 
 /// The places that one request has in its buckets, until the last reference is released.
-final class HeldLimits {
+package final class HeldLimits {
     private let limits: RequestLimits
     private var brake: FlowBrake?
 
@@ -180,7 +182,7 @@ final class HeldLimits {
     // MARK: bytes of an answer
 
     /// How many bytes may be sent to the client now. If it is zero, `released` is called when there is room.
-    func room(on loop: EventLoop, released: @escaping () -> Void) -> Int {
+    package func room(on loop: EventLoop, released: @escaping () -> Void) -> Int {
         guard limits.isPaced else { return .max }
         if brake == nil {
             let made = FlowBrake(loop, LimitFlow(limits.paces))
@@ -193,39 +195,41 @@ final class HeldLimits {
     /// Bytes of the answer were sent.
     ///
     /// - Parameter wall: seconds since 1970.
-    func note(_ count: Int, at wall: Int64) {
+    package func note(_ count: Int, at wall: Int64) {
         brake?.note(count)
         limits.note(moved: count, wall: wall)
     }
 
     /// The longest body of a response, in bytes.
-    var responseBodyMax: UInt64? { limits.responseBodyMax }
+    package var responseBodyMax: UInt64? { limits.responseBodyMax }
 
     /// The limit that a body of this length meets.
-    func excess(ofResponseBody body: UInt64) -> LimitExcess? { limits.excess(ofResponseBody: body) }
+    package func excess(ofResponseBody body: UInt64) -> LimitExcess? { limits.excess(ofResponseBody: body) }
 
     // MARK: bytes of a request
 
     /// Bytes of the body of the request, or of a tunnel, came from the client.
-    func note(received count: Int, at wall: Int64) { limits.note(received: count, wall: wall) }
+    package func note(received count: Int, at wall: Int64) { limits.note(received: count, wall: wall) }
 
     /// The limit that a request of this size meets.
-    func excess(ofRequest head: Int, body: UInt64) -> LimitExcess? { limits.excess(ofRequest: head, body: body) }
+    package func excess(ofRequest head: Int, body: UInt64) -> LimitExcess? {
+        limits.excess(ofRequest: head, body: body)
+    }
 
     // MARK: a tunnel
 
     /// Decides when a tunnel may move bytes to the client, beside `other`. It notes them as well.
-    func pacer(beside other: (any FlowPacer)?) -> (any FlowPacer)? {
+    package func pacer(beside other: (any FlowPacer)?) -> (any FlowPacer)? {
         limits.isPaced ? LimitFlow(limits.paces, beside: other) : other
     }
 
     /// Bytes of a tunnel went to the client.
-    func note(tunnelled count: Int, at wall: Int64) { limits.note(moved: count, wall: wall) }
+    package func note(tunnelled count: Int, at wall: Int64) { limits.note(moved: count, wall: wall) }
 
     /// Whether a budget is spent. A response under way goes on, a tunnel ends.
-    func isSpent(at wall: Int64) -> Bool { limits.isSpent(wall: wall) }
+    package func isSpent(at wall: Int64) -> Bool { limits.isSpent(wall: wall) }
 
-    var hasBudget: Bool { limits.hasBudget }
+    package var hasBudget: Bool { limits.hasBudget }
 }
 
 /// One flow of bytes towards a client under the rates of `limits.rules`.

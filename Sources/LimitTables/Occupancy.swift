@@ -1,11 +1,11 @@
 import Synchronization
 
 /// A counter of connections, exchanges, tunnels or kept bodies over all workers. It bounds the whole process, not one peer.
-final class Occupancy: Sendable {
+package final class Occupancy: Sendable {
     private let count = Atomic<Int>(0)
 
     /// One place. It is free again when the last reference is released, on any thread.
-    final class Place: Sendable {
+    package final class Place: Sendable {
         private enum Hold {
             case own(Occupancy)
             /// Indirect, so that the places of most connections have no room for it.
@@ -14,7 +14,7 @@ final class Occupancy: Sendable {
         private let hold: Hold
 
         /// What a client connection holds besides.
-        var connectionLimits: ConnectionLimits? {
+        package var connectionLimits: ConnectionLimits? {
             switch hold {
             case .own: nil
             case .limited(_, let limits): limits
@@ -24,16 +24,18 @@ final class Occupancy: Sendable {
         fileprivate init(_ occupancy: Occupancy) { hold = .own(occupancy) }
 
         /// The same place, with limits that are held as long.
-        init(_ place: Place, with limits: ConnectionLimits) { hold = .limited(place, limits) }
+        package init(_ place: Place, with limits: ConnectionLimits) { hold = .limited(place, limits) }
 
         deinit { if case .own(let occupancy) = hold { occupancy.leave() } }
     }
 
+    package init() {}
+
     /// Takes a place. Returns nil if `limit` places are taken.
-    func take(limit: Int) -> Place? { enter(limit: limit) ? Place(self) : nil }
+    package func take(limit: Int) -> Place? { enter(limit: limit) ? Place(self) : nil }
 
     /// Takes a place for a caller that frees it itself, once, with `leave`. Returns false if `limit` places are taken.
-    func enter(limit: Int) -> Bool {
+    package func enter(limit: Int) -> Bool {
         precondition(limit >= 0, "a limit is not negative")
         guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
             count.wrappingSubtract(1, ordering: .relaxed)
@@ -42,7 +44,7 @@ final class Occupancy: Sendable {
         return true
     }
 
-    func leave() {
+    package func leave() {
         let before = count.wrappingSubtract(1, ordering: .relaxed).oldValue
         precondition(before > 0, "a place is freed once")
     }

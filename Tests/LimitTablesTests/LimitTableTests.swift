@@ -1,7 +1,7 @@
 import Fleet
 import Limiting
 import Message
-@testable import Server
+@testable import LimitTables
 import Testing
 
 @Suite("limits.rules: the table of buckets is bounded") struct LimitTableTests {

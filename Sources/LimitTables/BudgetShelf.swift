@@ -1,7 +1,7 @@
 import Accounts
-import EventLoop
+package import EventLoop
 import Glibc
-import Limiting
+package import Limiting
 import Message
 import Secrets
 import Synchronization
@@ -27,10 +27,10 @@ package final class BudgetShelf: Sendable {
     /// What a crash costs.
     private static let interval: Duration = .seconds(5)
 
-    init(_ table: LimitTable) { self.table = table }
+    package init(_ table: LimitTable) { self.table = table }
 
     /// Uses a file from now on, and takes what is in it. Blocks.
-    func adopt(_ path: String?) {
+    package func adopt(_ path: String?) {
         state.withLock { state in
             guard state.file?.path != path else { return }
             if state.file != nil { save(&state) }
@@ -42,7 +42,7 @@ package final class BudgetShelf: Sendable {
     }
 
     /// Lets a thread of the pool save what has changed. Called once a second.
-    func tend(on pool: BlockingPool, now: Duration) {
+    package func tend(on pool: BlockingPool, now: Duration) {
         guard hasFile.load(ordering: .relaxed), !isTending.exchange(true, ordering: .relaxed) else { return }
         let isAccepted = pool.submit { [self] in
             state.withLock { state in
@@ -59,7 +59,7 @@ package final class BudgetShelf: Sendable {
     ///
     /// - Parameter subject: nil: all that the rule has a budget for.
     /// - Returns: how many were in use, and what kept the file from being written.
-    func reset(_ rule: String, _ subject: LimitSubject?) -> (count: Int, complaint: String?) {
+    package func reset(_ rule: String, _ subject: LimitSubject?) -> (count: Int, complaint: String?) {
         let count = table.resetBudgets(of: rule, subject, wall: BudgetShelf.wallSeconds)
         Diagnostics.info("budgets: \(count) of the limit \(rule) were reset")
         return state.withLock { state in
@@ -69,7 +69,7 @@ package final class BudgetShelf: Sendable {
     }
 
     /// Saves what has changed. Blocks.
-    func close() { state.withLock { save(&$0) } }
+    package func close() { state.withLock { save(&$0) } }
 
     private func save(_ state: inout State) {
         guard state.file != nil else { return }

@@ -1,7 +1,7 @@
-import Limiting
+package import Limiting
 
 /// The places of one client connection in its buckets, until the last reference is released. A tunnel goes on to hold them.
-final class ConnectionLimits: Sendable {
+package final class ConnectionLimits: Sendable {
     private let accounts: [LimitAccount]
 
     private init(_ accounts: [LimitAccount]) { self.accounts = accounts }
@@ -9,7 +9,7 @@ final class ConnectionLimits: Sendable {
     deinit { for account in accounts { account.disconnect() } }
 
     /// - Returns: the bucket that is full. No place is taken then.
-    static func take(_ uses: [LimitUse], _ table: LimitTable, now: UInt64) -> Result<
+    package static func take(_ uses: [LimitUse], _ table: LimitTable, now: UInt64) -> Result<
         ConnectionLimits, ConnectionRefusal
     > {
         var taken: [LimitAccount] = []
@@ -28,9 +28,9 @@ final class ConnectionLimits: Sendable {
 }
 
 /// Why a connection is closed when it is accepted.
-struct ConnectionRefusal: Error {
+package struct ConnectionRefusal: Error {
     let bucket: LimitBucket
     let limit: Int
     /// `limit addresses for client 192.0.2.1: 40 connections`
-    var text: String { "limit \(bucket.rule) for \(bucket.subject.description): \(limit) connections" }
+    package var text: String { "limit \(bucket.rule) for \(bucket.subject.description): \(limit) connections" }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Server
+@testable import LimitTables
 
 @Suite("Places that are bounded")
 struct OccupancyTests {

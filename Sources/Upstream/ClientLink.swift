@@ -261,8 +261,7 @@ final class ClientLink: TimedObject, ConversationOwner, ConversationKeeper {
         conversation.begin(self)
         _ = unsafe transfer.head.withUnsafeBytes {
             unsafe conversation.ask(
-                $0, framing: transfer.framing, hasContent: !isRequestEnded, method: transfer.form.method,
-                limits: owner.limits)
+                $0, framing: transfer.framing, hasContent: !isRequestEnded, method: transfer.form.method)
         }
         sendMore()
     }
@@ -324,8 +323,8 @@ final class ClientLink: TimedObject, ConversationOwner, ConversationKeeper {
         if interimCount > owner.limits.interimResponsesMax { failed(.tooManyInterimResponses) }
     }
 
-    func received(final head: ArrivedHead) -> ContentUse {
-        guard let transfer, let conversation else { preconditionFailure("an answer belongs to a request") }
+    func received(final head: ArrivedHead, of conversation: HTTP1Conversation) -> ContentUse {
+        guard let transfer else { preconditionFailure("an answer belongs to a request") }
         if let notice = program?.takeNotice() {
             fail(.refused(.init(notice)), mayRepeat: false)
             return .leave

@@ -19,8 +19,12 @@ import TLS
     /// Sockets are read into this buffer.
     let buffer: UnsafeMutableRawBufferPointer
     private let head: UnsafeMutablePointer<ResponseHead>
+    /// `limits`, for conversations.
+    private let shownLimits: UnsafeMutablePointer<Limits>
     /// What conversations read and parse into.
-    var conversationMemory: ConversationMemory { unsafe ConversationMemory(input: buffer, head: head) }
+    var conversationMemory: ConversationMemory {
+        unsafe ConversationMemory(input: buffer, head: head, limits: shownLimits)
+    }
     private(set) var resolver: Resolver!
     private var queue: RequestQueue
     private var waiting: [RequestQueue.Number: Transfer] = [:]
@@ -44,6 +48,8 @@ import TLS
         unsafe buffer = .allocate(byteCount: ClientLoop.bufferBytes, alignment: 64)
         unsafe head = .allocate(capacity: 1)
         unsafe head.initialize(to: ResponseHead())
+        unsafe shownLimits = .allocate(capacity: 1)
+        unsafe shownLimits.initialize(to: limits)
         do throws(ResolverError) { resolver = try Resolver(loop: loop) } catch { throw .cannotStart("\(error)") }
     }
 
@@ -51,6 +57,8 @@ import TLS
         unsafe buffer.deallocate()
         unsafe head.deinitialize(count: 1)
         unsafe head.deallocate()
+        unsafe shownLimits.deinitialize(count: 1)
+        unsafe shownLimits.deallocate()
     }
 
     /// Runs until `stop`. On the thread of the client.

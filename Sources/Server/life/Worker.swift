@@ -177,7 +177,8 @@ import Transport
     /// What conversations with origins read and parse into.
     var conversationMemory: ConversationMemory {
         unsafe ConversationMemory(
-            input: readBuffer, head: scratch.pointer(to: \.responseHead)!)
+            input: readBuffer, head: scratch.pointer(to: \.responseHead)!,
+            limits: UnsafePointer(scratch.pointer(to: \.limits)!))
     }
 
     /// The monotonic time as a duration.

@@ -32,7 +32,7 @@ package protocol ConversationOwner: AnyObject {
     /// The final head has come. Its framing is known: the conversation says how much content follows.
     ///
     /// - Returns: what becomes of the content. It does not matter if the owner has ended the conversation, or begun the next request.
-    func received(final head: ArrivedHead) -> ContentUse
+    func received(final head: ArrivedHead, of conversation: HTTP1Conversation) -> ContentUse
     /// Room that the content which follows may fill directly. Empty: the content is handed over by `received(content:)`.
     ///
     /// - Parameter limit: so many bytes follow before any framing does.
@@ -130,5 +130,13 @@ package enum ContentUse {
         case .length(let count): count
         case .chunked, .untilClose: nil
         }
+    }
+
+    /// All of the content, if it has come together with the head and is not empty. `HTTP1Conversation.takeContent` takes it.
+    package var content: UnsafeRawBufferPointer? {
+        guard case .length(let count) = length, count > 0, unsafe count <= rest.count else {
+            return unsafe UnsafeRawBufferPointer?.none
+        }
+        return unsafe UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
     }
 }

@@ -14,12 +14,15 @@ import Transaction
     /// How much content follows, in bytes. Nil if the framing does not tell.
     let missing: UInt64?
     let rest: UnsafeRawBufferPointer
+    /// See `ArrivedHead.content`.
+    let content: UnsafeRawBufferPointer?
 
     init(_ response: ReceivedResponse, _ head: ArrivedHead) {
         self.response = response
         length = head.length
         missing = head.missing
         unsafe rest = unsafe head.rest
+        unsafe content = unsafe head.content
     }
 }
 
@@ -145,7 +148,7 @@ extension Fetch {
         provePassed(response)
         var body: Body?
         var trailers: TransientTrailers?
-        let whole = unsafe shortContent
+        let whole = unsafe shortContent(arrived)
         if unsafe arrived.missing == 0 || !whole.isEmpty {
             // What is read counts the content, and has no other use for it.
             sink = .discard
@@ -164,10 +167,9 @@ extension Fetch {
 
     /// The content of a short response that came whole, together with its head: it goes to the client in one piece, without a window in
     /// between. Empty if the content is longer, is not all here, or if a limit counts its bytes while they are sent.
-    private var shortContent: UnsafeRawBufferPointer {
-        guard case .lent(let stream) = link, !filtersContent, snapshot.limitPlan.isEmpty,
-            let content = unsafe stream.conversation.contentWithHead,
-            content.count <= ClientConnection.copiedBodyMax
+    private func shortContent(_ arrived: Arrived) -> UnsafeRawBufferPointer {
+        guard let content = unsafe arrived.content, content.count <= ClientConnection.copiedBodyMax,
+            !filtersContent, snapshot.limitPlan.isEmpty
         else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
         return unsafe content
     }

@@ -114,12 +114,12 @@ extension Fetch {
     // MARK: a node that is late
 
     /// The late node has sent its final head.
-    func standbyAnswers(_ head: ArrivedHead) -> ContentUse {
+    func standbyAnswers(_ head: ArrivedHead, of conversation: HTTP1Conversation) -> ContentUse {
         var (originBegan, use) = (false, ContentUse.leave)
         if case .lent(let stream) = link { originBegan = stream.conversation.headBegan }
         turn {
             approach(.lateNodeHeard(originBegan: originBegan))
-            if way.isWithNode { use = received(final: head) }
+            if way.isWithNode { use = received(final: head, of: conversation) }
         }
         return use
     }

@@ -105,10 +105,8 @@ extension Fetch {
                 expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
-        if !filtersContent, case .lent(let stream) = link,
-            let whole = unsafe stream.conversation.contentWithHead
-        {
-            if case .appended = unsafe body.append(whole) { _ = body.finish() }
+        if !filtersContent, let whole = unsafe arrived.content, case .appended = unsafe body.append(whole) {
+            _ = body.finish()
         }
         let record = StoredResponse(
             request: request, cached: cached, fields: fields, via: via, body: body, contentLength: expected,

@@ -128,8 +128,7 @@ extension Fetch {
     ) -> WriteOutcome {
         let isOwn = content == .own
         return unsafe stream.conversation.ask(
-            head, framing: framing, hasContent: isOwn && request.hasBody, method: isOwn ? request.method : .head,
-            limits: snapshot.limits)
+            head, framing: framing, hasContent: isOwn && request.hasBody, method: isOwn ? request.method : .head)
     }
 
     // MARK: the request's body
@@ -257,9 +256,7 @@ extension Fetch {
         feed(response.status == 101 ? .switched : .interim, Arrived(response, head))
     }
 
-    func received(final head: ArrivedHead) -> ContentUse {
-        guard case .lent(let stream) = link else { preconditionFailure("a head comes on the stream that was asked") }
-        let conversation = stream.conversation
+    func received(final head: ArrivedHead, of conversation: HTTP1Conversation) -> ContentUse {
         var response = response(head)
         conversation.keep(for: idleTime(after: response))
         if quest != nil {
@@ -284,7 +281,7 @@ extension Fetch {
         if response.status == 401, request.credential == nil, terms.mayPersist, offersBinding(response) {
             response = response.supportingSessionAuthentication
         }
-        if let event = judge(response, head, forwardingProxy(of: stream)) {
+        if let event = judge(response, head) {
             conversation.skipArrivedContent()
             feed(event)
             return .leave
@@ -293,13 +290,14 @@ extension Fetch {
     }
 
     /// Returns the event to report in place of the head. Nil if the head is what the client gets.
-    private func judge(
-        _ response: ReceivedResponse, _ head: ArrivedHead, _ proxy: NextProxy?
-    ) -> Retrieval.Event? {
+    private func judge(_ response: ReceivedResponse, _ head: ArrivedHead) -> Retrieval.Event? {
         if response.status == 417, let event = judgeExpectation() { return event }
         if response.status == 407 {
             // A client would answer with what it proves itself with to this proxy (RFC 9110 §15.5.8).
-            return proxy.map { judgeProxyLogIn(by: response, of: $0) } ?? .notAnswered(.originAsksForProxyLogIn)
+            guard case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) else {
+                return .notAnswered(.originAsksForProxyLogIn)
+            }
+            return judgeProxyLogIn(by: response, of: proxy)
         }
         if snapshot.routesHaveCredentials { noteProxyAcceptance(response) }
         if credentialUse != nil, let event = judgeCredentials(by: response) { return event }

@@ -8,10 +8,15 @@ package import Transport
 @safe package struct ConversationMemory {
     let input: UnsafeMutableRawBufferPointer
     let head: UnsafeMutablePointer<ResponseHead>
+    /// For the heads and chunks of responses.
+    let limits: UnsafePointer<Limits>
 
-    package init(input: UnsafeMutableRawBufferPointer, head: UnsafeMutablePointer<ResponseHead>) {
+    package init(
+        input: UnsafeMutableRawBufferPointer, head: UnsafeMutablePointer<ResponseHead>, limits: UnsafePointer<Limits>
+    ) {
         unsafe self.input = input
         unsafe self.head = head
+        unsafe self.limits = limits
     }
 }
 
@@ -66,9 +71,9 @@ package protocol ConversationKeeper: AnyObject {
     @exclusivity(unchecked) private var uncheckedOwner: (any ConversationOwner)?
     /// Whether it has an owner.
     package var isInUse: Bool { unsafe uncheckedOwner != nil }
-    /// Set by `start`, once.
+    /// Set by `start`, once. The keeper owns the conversation.
     private var keeper: any ConversationKeeper { unsafe uncheckedKeeper }
-    @exclusivity(unchecked) private unowned var uncheckedKeeper: (any ConversationKeeper)!
+    @exclusivity(unchecked) private unowned(unsafe) var uncheckedKeeper: (any ConversationKeeper)!
     private let memory: ConversationMemory
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) private var transport: Transport?
@@ -82,7 +87,6 @@ package protocol ConversationKeeper: AnyObject {
     private var state = State.silent
     /// Counts requests and owners: what has begun before a number changed is not continued.
     private var number = 0
-    private var limits = Limits()
     /// The bytes of an incomplete head, or those of one that is held and what follows it.
     private var kept: [UInt8] = []
     @exclusivity(unchecked) private var reader = ResponseReader(to: .get)
@@ -161,12 +165,11 @@ package protocol ConversationKeeper: AnyObject {
     ///   - framing: how the end of its content is told.
     ///   - hasContent: content follows, of whatever length, and `endRequest` behind it. Otherwise the head is all of the request.
     package func ask(
-        _ head: UnsafeRawBufferPointer, framing: BodyLength, hasContent: Bool, method: Method, limits: Limits
+        _ head: UnsafeRawBufferPointer, framing: BodyLength, hasContent: Bool, method: Method
     ) -> WriteOutcome {
         precondition(owner != nil, "a request has somebody who waits for the response")
         number += 1
         state = .reading
-        self.limits = limits
         // What an earlier request has left belongs to another message.
         kept = []
         unsafe reader = ResponseReader(to: method)
@@ -207,19 +210,13 @@ package protocol ConversationKeeper: AnyObject {
     /// - Parameter time: for how long it may be idle. Nil: not at all.
     package func keep(for time: Duration?) { keepAlive = time }
 
-    /// All of the content, if it has come together with the head that the owner is being told of, and is not empty. `takeContent` takes it.
-    var contentWithHead: UnsafeRawBufferPointer? {
+    /// The owner has used the content that came together with the head (`ArrivedHead.content`).
+    package func takeContent() {
         guard let missing = unsafe reader.missing, missing > 0, unsafe missing <= arrived.count else {
-            return unsafe UnsafeRawBufferPointer?.none
+            preconditionFailure("there is content to take")
         }
-        return unsafe UnsafeRawBufferPointer(rebasing: arrived[..<Int(missing)])
-    }
-
-    /// The owner has used `contentWithHead`.
-    func takeContent() {
-        guard let content = unsafe contentWithHead else { preconditionFailure("there is content to take") }
-        _ = unsafe reader.passed(content.count)
-        unsafe arrived = unsafe UnsafeRawBufferPointer(rebasing: arrived[content.count...])
+        _ = unsafe reader.passed(Int(missing))
+        unsafe arrived = unsafe UnsafeRawBufferPointer(rebasing: arrived[Int(missing)...])
     }
 
     /// Reads over the content behind the head that the owner is being told of, as far as it has come. The connection can be used again if that is
@@ -428,7 +425,7 @@ package protocol ConversationKeeper: AnyObject {
             let start = offset
             do throws(FramingError) {
                 switch unsafe try reader.next(
-                    in: span.span, from: &offset, head: &memory.head.pointee, limits: limits)
+                    in: span.span, from: &offset, head: &memory.head.pointee, limits: memory.limits.pointee)
                 {
                 case .more:
                     if unsafe reader.phase == .head { unsafe kept.append(contentsOf: bytes[offset...]) }
@@ -475,7 +472,7 @@ package protocol ConversationKeeper: AnyObject {
         unsafe arrived = unsafe head.rest
         defer { unsafe arrived = unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
         let number = number
-        let use = owner.received(final: head)
+        let use = owner.received(final: head, of: self)
         guard number == self.number, let owner = self.owner else { return bytes.count }
         switch use {
         case .take: break
@@ -514,7 +511,7 @@ package protocol ConversationKeeper: AnyObject {
         while unsafe reader.phase == .content {
             do throws(FramingError) {
                 let step = unsafe try reader.next(
-                    in: span.span, from: &offset, head: &memory.head.pointee, limits: limits)
+                    in: span.span, from: &offset, head: &memory.head.pointee, limits: memory.limits.pointee)
                 if case .more = step { return }
             } catch {
                 keepAlive = nil

@@ -142,7 +142,9 @@ final class PeerStandby: ConversationOwner {
     func received(interim head: ArrivedHead) {}
 
     /// What the node says is judged like that of any answer, and the fetch hears what follows.
-    func received(final head: ArrivedHead) -> ContentUse { fetch.standbyAnswers(head) }
+    func received(final head: ArrivedHead, of conversation: HTTP1Conversation) -> ContentUse {
+        fetch.standbyAnswers(head, of: conversation)
+    }
 
     func received(content: UnsafeRawBufferPointer, isAll: Bool) { preconditionFailure("its head has not come") }
     func ended(byClosing: Bool) { preconditionFailure("its head has not come") }

@@ -347,7 +347,7 @@ extension ClientConnection {
         self.exchange = exchange
         exchange.start()
         // If it waits for something before it looks into the store, a purge may come in between.
-        exchange.lookUp.known = nil
+        exchange.stored.known = nil
     }
 
     /// Gives the request the pin of its origin. A request that authenticates its connection (RFC 4559 §6) begins one.

@@ -203,8 +203,8 @@ extension Exchange {
         }
         detachFetch()
         isAnswered = false
-        lookUp.selected = nil
-        lookUp.candidates = []
+        stored.selected = nil
+        stored.candidates = []
         feed(.bodyUnavailable(reason))
     }
 

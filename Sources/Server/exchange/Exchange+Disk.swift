@@ -3,134 +3,140 @@ import EventLoop
 import Storage
 import Transaction
 
-/// Looks for a stored response, in memory and then in the back store.
+/// Carries out the decisions of a `LookUp`: searches memory, the back store and the fleet for a stored response.
 ///
 /// Nothing here blocks the worker. Work that would block runs on a thread of the back store, which holds no reference to the exchange;
-/// its job in the worker's inbox calls `diskHasRead`, if the exchange still exists.
+/// its job in the worker's inbox calls `storeHasAnswered`, if the exchange still exists.
 extension Exchange {
-    /// How often a response that the back store found may turn out to be gone before the origin is asked.
-    private static let diskAttemptsMax = 4
-
-    /// Looks for a stored response that matches the request. Returns nil if the exchange now waits for the back store.
+    /// Looks for a stored response that matches the request. Returns nil if the exchange now waits for the back store or the fleet.
     func lookUpStored() -> RequestMachine.Action? {
+        look(
+            lookUp.on(
+                .begin(
+                    for: request.peer == nil ? .client : .node, backStore: request.tier.backStore != nil,
+                    fleet: worker.shared.fleet != nil && FleetDesk.isShareable(request.keyBytes))))
+    }
+
+    /// Performs actions of the look-up until it has ended, or the exchange waits: then returns nil.
+    private func look(_ first: LookUp.Action) -> RequestMachine.Action? {
+        var action = first
+        var records: [StoredRecord]?
         while true {
-            let records = searchMemory()
-            lookUp.isShared = lookUp.hasAskedFleet && lookUp.selected != nil
-            guard let selected = lookUp.selected else {
-                // Either no variant from the disk suits, or the one that does was evicted before this look-up.
-                if lookUp.isFromDisk { askDiskAgain() }
-                let step = loadHeads()
-                lookUp.isFromDisk = step == .loaded || step == .waiting
-                switch step {
-                case .nothing, .busy: return askFleet() ? nil : reportNoneSelected(among: records)
-                case .loaded: continue
-                case .waiting: return nil
-                }
-            }
-            if isContradicted(selected) { continue }
-            if needsLoading(selected) || selected.body.isLarge { lookUp.isFromDisk = true }
-            switch loadBody(of: selected) {
-            case .nothing: return reportSelected(selected)
-            case .loaded: continue
-            case .waiting: return nil
-            case .busy:
-                lookUp.selected = nil
+            let event: LookUp.Event?
+            switch action {
+            case .searchMemory:
+                records = searchMemory()
+                event = eventOfSearch()
+            case .loadHeads: event = loadHeads()
+            case .awaitIndex: event = awaitIndex()
+            case .askFleet: event = askFleet()
+            case .loadBody: event = loadBody()
+            case .report: return reportSelected()
+            case .reportNone: return reportNoneSelected(among: records)
+            case .reportBusy:
+                stored.selected = nil
                 return machine.on(.stored(nil))
             }
+            guard let event else { return nil }
+            action = lookUp.on(event)
         }
     }
 
-    /// Selects the newest response in memory that suits the request. If none does, returns all variants there are.
-    private func searchMemory() -> [StoredRecord] {
-        (lookUp.newest, lookUp.selected) = (nil, nil)
-        if let known = lookUp.known.take(), known.key == request.key, request.zone === worker.zones[0] {
-            guard let response = known.response else { return [] }
+    /// Selects the newest response in memory that suits the request. If none does, returns all variants, or nil if there are none.
+    private func searchMemory() -> [StoredRecord]? {
+        (stored.newest, stored.selected) = (nil, nil)
+        if let known = stored.known.take(), known.isUnder(request.key), request.zone === worker.zones[0] {
+            guard let response = known.response else { return nil }
             if suits(response) {
-                (lookUp.newest, lookUp.selected) = (response, response)
-                return []
+                (stored.newest, stored.selected) = (response, response)
+                return nil
             }
         }
         let records = request.zone.lookup(request.key, request.keyBytes)
-        guard !records.isEmpty else { return [] }
-        lookUp.newest = records.first
-        lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
+        guard !records.isEmpty else { return nil }
+        stored.newest = records.first
+        stored.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
         return records
     }
 
-    private enum DiskStep {
-        /// The back store has nothing to add.
-        case nothing
-        /// The responses in memory have changed: look again.
-        case loaded
-        case waiting
-        /// The back store's queue is full: ask the origin.
-        case busy
+    private func eventOfSearch() -> LookUp.Event {
+        guard let selected = stored.selected else { return .missing }
+        return isContradicted(selected) ? .contradicted : .found(place(of: selected))
     }
+
+    // In this section and the next two, nil means that the exchange waits, and that the event comes later.
 
     // MARK: heads
 
-    private func loadHeads() -> DiskStep {
-        guard request.tier.backStore != nil, !lookUp.hasAskedDisk else { return .nothing }
-        lookUp.hasAskedDisk = true
+    private func loadHeads() -> LookUp.Event? {
         switch request.tier.load(request.key, request.keyBytes, waits: false) {
-        case .nothing: return .nothing
-        case .loaded: return .loaded
+        case .nothing: return .noHeads
+        case .loaded: return .headsLoaded
+        case .notReady: return .indexLoading
         case .wouldBlock:
             let (tier, key, keyBytes) = (request.tier, request.key, request.keyBytes)
-            return waitForDisk { _ = tier.load(key, keyBytes, waits: true) }
-        case .notReady:
-            lookUp.hasAskedDisk = false
-            return waitForLoading()
+            return waitForThread(.store(.heads)) { _ = tier.load(key, keyBytes, waits: true) } ? nil : .busy
         }
     }
 
-    private func waitForLoading() -> DiskStep {
-        let wake = wakeForDisk()
-        waiting = .disk(then: nil)
+    private func awaitIndex() -> LookUp.Event? {
+        let wake = wakeForStore()
+        waiting = .store(.index)
         request.tier.backStore?.whenLoaded { wake() }
-        return .waiting
+        return nil
     }
 
     // MARK: the fleet
 
-    /// Asks the fleet for the response. Returns whether the exchange now waits for the answer, which takes about 20 ms at most.
-    private func askFleet() -> Bool {
-        guard let fleet = worker.shared.fleet, !lookUp.hasAskedFleet, request.peer == nil,
-            FleetDesk.isShareable(request.keyBytes)
-        else {
-            return false
-        }
-        lookUp.hasAskedFleet = true
-        guard fleet.read(request.key, request.keyBytes, of: request.zone, asked: worker.loop.now, wake: wakeForDisk())
-        else { return false }
-        waiting = .disk(then: nil)
-        return true
+    /// Asks the fleet for the response. It answers within about 20 ms.
+    private func askFleet() -> LookUp.Event? {
+        guard let fleet = worker.shared.fleet,
+            fleet.read(request.key, request.keyBytes, of: request.zone, asked: worker.loop.now, wake: wakeForStore())
+        else { return .fleetUnavailable }
+        waiting = .store(.fleet)
+        return nil
     }
 
     // MARK: the body
 
-    /// Reads the body if the request needs it: into memory, or its beginning into the worker's disk buffer if the body is not worth the memory and
-    /// cannot be sent from its file. The code that follows relies on one of them, but for bytes that leave the page cache in between: those
-    /// are read when they are sent, and so is what does not fit the buffer.
-    private func loadBody(of record: StoredResponse) -> DiskStep {
-        guard needsLoading(record) else { return .nothing }
-        if let range = rangeToReadDirectly(of: record) {
-            if stream.canSend(range, of: record.body) {
-                lookUp.readDirectly = record
-                return .nothing
-            }
-            let result = worker.readFromDisk(record.body, beginning(of: range, record.body))
-            if result == .done { lookUp.readDirectly = record }
-            if result != .wouldBlock { return bodyIsRead(record, result) }
-        }
-        let result = record.body.load(waits: false)
-        guard result == .wouldBlock else { return bodyIsRead(record, result) }
-        let tier = request.tier
-        return waitForDisk { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
+    private func place(of record: StoredResponse) -> LookUp.BodyPlace {
+        if request.method == .head { return .unneeded }
+        if record.body.isLarge { return .blocks }
+        return record.body.isResident || record === stored.readDirectly ? .atHand : .whole
     }
 
     func needsLoading(_ record: StoredResponse) -> Bool {
-        !record.body.isResident && !record.body.isLarge && request.method != .head && record !== lookUp.readDirectly
+        if case .whole = place(of: record) { true } else { false }
+    }
+
+    /// Reads the body of the selected response: into memory, or its beginning into the worker's disk buffer if the body is not worth the memory and
+    /// cannot be sent from its file. The code that follows relies on one of them, but for bytes that leave the page cache in between: those
+    /// are read when they are sent, and so is what does not fit the buffer.
+    private func loadBody() -> LookUp.Event? {
+        guard let record = stored.selected else {
+            preconditionFailure("the body is that of the response that was found")
+        }
+        if let range = rangeToReadDirectly(of: record) {
+            if stream.canSend(range, of: record.body) {
+                stored.readDirectly = record
+                return .bodyAtHand
+            }
+            let result = worker.readFromDisk(record.body, beginning(of: range, record.body))
+            if result == .done { stored.readDirectly = record }
+            if result != .wouldBlock { return event(of: result, record) }
+        }
+        let result = record.body.load(waits: false)
+        guard result == .wouldBlock else { return event(of: result, record) }
+        let tier = request.tier
+        return waitForThread(.store(.body)) { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
+            ? nil : .busy
+    }
+
+    private func event(of result: BackStoreRead, _ record: StoredResponse) -> LookUp.Event {
+        guard result != .done else { return .bodyAtHand }
+        // The reclaimer may have moved the response: the back store knows its new place.
+        request.tier.removeUnreadable(record, after: result)
+        return .bodyUnreadable
     }
 
     /// The range of the body to send without bringing it into memory. Returns nil if it is sent in another coding, or if the body is worth the
@@ -160,20 +166,6 @@ extension Exchange {
         return Int(range.lowerBound)..<Int(range.upperBound)
     }
 
-    private func bodyIsRead(_ record: StoredResponse, _ result: BackStoreRead) -> DiskStep {
-        guard result != .done else { return .nothing }
-        request.tier.removeUnreadable(record, after: result)
-        // The reclaimer may have moved the response: the back store knows its new place.
-        askDiskAgain()
-        return .loaded
-    }
-
-    /// Has the back store searched again: what it found has left memory before it could be used.
-    private func askDiskAgain() {
-        lookUp.diskAttempts += 1
-        lookUp.hasAskedDisk = lookUp.diskAttempts > Exchange.diskAttemptsMax
-    }
-
     /// Whether the body of a stored response is at hand. For a response that `lookUpStored` did not load: one that was validated, or
     /// that a leader published.
     ///
@@ -191,44 +183,58 @@ extension Exchange {
         // This exchange's own fetch may have stored the response a moment ago. It is detached before something else is waited for:
         // otherwise it would still report to an exchange that has another fetch by then.
         detachFetch()
-        let work: @Sendable () -> Void = { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
-        let step = waitForDisk(work) { [unowned self] in needsLoading(record) ? refetch() : serve() }
-        if step == .busy { refetch() }
+        let isAccepted = waitForThread(.bodyToServe { [unowned self] in needsLoading(record) ? refetch() : serve() }) {
+            tier.removeUnreadable(record, after: record.body.load(waits: true))
+        }
+        if !isAccepted { refetch() }
         return false
     }
 
     // MARK: waiting
 
-    /// Runs `work` on a thread of the back store and waits for it.
-    ///
-    /// - Parameters:
-    ///   - work: runs on another thread, so it captures nothing of the exchange.
-    ///   - then: runs afterwards on the worker; nil: look up again.
-    private func waitForDisk(_ work: @escaping @Sendable () -> Void, then: (() -> Void)? = nil) -> DiskStep {
-        let wake = wakeForDisk()
+    /// Waits until a thread of the back store has run `work`, which captures nothing of the exchange. Returns false, and does not wait, if
+    /// the queue of the back store is full.
+    private func waitForThread(_ left: Waiting, _ work: @escaping @Sendable () -> Void) -> Bool {
+        let wake = wakeForStore()
         let isAccepted = request.tier.backStore?.perform {
             work()
             wake()
         }
-        guard isAccepted == true else { return .busy }
-        waiting = .disk(then: then)
-        return .waiting
+        guard isAccepted == true else { return false }
+        waiting = left
+        return true
     }
 
-    /// A wake for threads of the back store. It finds the exchange by its address and does nothing if the exchange has ended.
-    private func wakeForDisk() -> Wake {
+    /// A wake for other threads. It finds the exchange by its address and does nothing if the exchange has ended.
+    private func wakeForStore() -> Wake {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         let address = stream.address
-        return Wake { inbox.post { worker.value.exchange(at: address)?.diskHasRead() } }
+        return Wake { inbox.post { worker.value.exchange(at: address)?.storeHasAnswered() } }
     }
 
-    private func diskHasRead() {
-        guard case .disk(let then) = waiting else { return }
-        waiting = .nothing
-        if let then { return then() }
-        lookUp.diskAttempts += 1
-        guard let next = lookUpStored() else { return }
-        perform(next)
+    private func storeHasAnswered() {
+        let left = waiting
+        switch left {
+        case .store(let question):
+            waiting = .nothing
+            guard let next = look(lookUp.on(question.answer)) else { return }
+            perform(next)
+        case .bodyToServe(let then):
+            waiting = .nothing
+            then()
+        case .nothing, .coveredBody, .identity, .addresses, .leading, .leader, .fetch, .index, .tunnel: break
+        }
+    }
+}
+
+extension Exchange.StoreQuestion {
+    fileprivate var answer: LookUp.Event {
+        switch self {
+        case .heads: .headsLoaded
+        case .index: .indexLoaded
+        case .fleet: .fleetAnswered
+        case .body: .bodyRead
+        }
     }
 }

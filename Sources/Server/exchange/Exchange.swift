@@ -29,8 +29,10 @@ final class Exchange: FetchListener {
         /// The credentials are being checked on another thread.
         case identity
         case addresses(ResolverTicket)
-        /// A thread of the back store reads, or the back store is still loading. `then` runs afterwards; nil: look up again.
-        case disk(then: (() -> Void)?)
+        /// The look-up has asked somebody who answers later.
+        case store(StoreQuestion)
+        /// A thread of the back store reads the body of a response that is about to be served. `then` runs afterwards.
+        case bodyToServe(then: () -> Void)
         /// Leads a transfer, or is about to follow one; no fetch works on it for this exchange yet.
         case leading(Transfer)
         case leader(Transfer, FollowTicket, Timer)
@@ -40,8 +42,20 @@ final class Exchange: FetchListener {
         case tunnel(TunnelDialler)
     }
 
-    /// What the look-up in the store found, and how far it has gone.
-    struct LookUp {
+    /// What the look-up waits for.
+    enum StoreQuestion {
+        /// A thread of the back store reads heads.
+        case heads
+        /// The back store is loading its index.
+        case index
+        /// Another node may have shared a response.
+        case fleet
+        /// A thread of the back store reads the body of the response that was found.
+        case body
+    }
+
+    /// What the look-up in the store found.
+    struct Stored {
         var selected: StoredResponse?
         /// The newest stored response under the key, of any variant, at the time of the look-up. A transfer that publishes a
         /// newer one makes the look-up out of date (`Leadership.lookAgain`).
@@ -50,18 +64,8 @@ final class Exchange: FetchListener {
         var candidates: [StoredResponse] = []
         /// What memory had when the request came, for the first look-up. Nil: not known.
         var known: KnownNewest?
-        /// The back store has been searched for responses that memory does not hold.
-        var hasAskedDisk = false
-        /// The fleet has been asked for responses that this node does not have.
-        var hasAskedFleet = false
-        /// The fleet had the response that was selected.
-        var isShared = false
-        /// The response that was selected, or its body, was not in memory.
-        var isFromDisk = false
         /// The stored response whose body lies in the worker's disk buffer and goes out from there.
         var readDirectly: StoredResponse?
-        /// How often the exchange waited for the disk, or found that a response had left it.
-        var diskAttempts = 0
     }
 
     /// What the memory of the default zone had under a key just before the exchange began. The first look-up need not search it again: if a
@@ -70,6 +74,9 @@ final class Exchange: FetchListener {
         var key: StorageKey
         /// The newest response, of any variant. Nil: there was none.
         var response: StoredResponse?
+
+        // The `==` that the compiler makes is called through a witness table from other modules.
+        func isUnder(_ key: StorageKey) -> Bool { self.key.low == key.low && self.key.high == key.high }
     }
 
     let stream: ClientStream
@@ -86,8 +93,14 @@ final class Exchange: FetchListener {
         _modify { yield unsafe &uncheckedMachine }
     }
     @exclusivity(unchecked) private var uncheckedMachine: RequestMachine
+    /// Where stored responses have been looked for. As for `machine`, no two accesses overlap.
+    var lookUp: LookUp {
+        _read { yield unsafe uncheckedLookUp }
+        _modify { yield unsafe &uncheckedLookUp }
+    }
+    @exclusivity(unchecked) private var uncheckedLookUp = LookUp()
     var waiting = Waiting.nothing
-    var lookUp: LookUp
+    var stored: Stored
     /// The fetch has sent the head and waits for the request's body.
     var isUploading = false
     /// How many more bytes of the request's body are read and dropped, so that the next request can follow behind it. Nil: none.
@@ -120,7 +133,7 @@ final class Exchange: FetchListener {
 
     init(stream: ClientStream, request: OwnedRequest, known: consuming KnownNewest? = nil) {
         self.stream = stream
-        lookUp = LookUp(known: known)
+        stored = Stored(known: known)
         worker = stream.worker
         snapshot = stream.worker.snapshot
         zones = stream.worker.snapshot.cacheRulesAreTrivial ? [] : stream.worker.zones
@@ -132,7 +145,7 @@ final class Exchange: FetchListener {
 
     /// Goes on for the client of `other`, under the same configuration.
     init(after other: Exchange, _ request: OwnedRequest, _ detour: Detour) {
-        lookUp = LookUp()
+        stored = Stored()
         stream = other.stream
         worker = other.worker
         snapshot = other.snapshot
@@ -152,7 +165,7 @@ final class Exchange: FetchListener {
             return refuse(.accessDenied)
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
-        guard worker.shared.overload.state != .overloaded else { return refuse(.overloaded) }
+        if case .overloaded = worker.shared.overload.state { return refuse(.overloaded) }
         guard settleProof() else { return }
         if snapshot.isCertificateRequired, request.identity == nil, stream.program == nil {
             note(Denial(reason: .client, text: "the client has shown no certificate that this proxy knows"))
@@ -297,7 +310,7 @@ final class Exchange: FetchListener {
 
     private func setIdentity(_ identity: Identity, _ reply: AuthenticationReply?) {
         precondition(
-            lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
+            !lookUp.hasBegun, "the key of a request changes only before the look-up")
         request.identity = identity
         if let basis = proofBasis {
             if let proof = request.connectionProof {
@@ -417,15 +430,16 @@ final class Exchange: FetchListener {
     }
 
     /// Reports that no stored response was selected, with the variants that the origin may select from.
-    func reportNoneSelected(among records: [StoredRecord]) -> RequestMachine.Action {
+    func reportNoneSelected(among records: [StoredRecord]?) -> RequestMachine.Action {
         // The validators of other variants would take the place of the client's `If-Match`.
-        guard lookUp.newest != nil, !request.hasIfMatch else { return machine.on(.stored(nil)) }
-        lookUp.candidates = records.compactMap { $0 as? StoredResponse }.filter(request.mayValidate)
-        return machine.on(.variantMissing(hasValidators: !lookUp.candidates.isEmpty))
+        guard let records, !request.hasIfMatch else { return machine.on(.stored(nil)) }
+        stored.candidates = records.compactMap { $0 as? StoredResponse }.filter(request.mayValidate)
+        return machine.on(.variantMissing(hasValidators: !stored.candidates.isEmpty))
     }
 
     /// Reports the selected stored response. Its body must be in memory or in the worker's disk buffer, or be large.
-    func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
+    func reportSelected() -> RequestMachine.Action {
+        guard let selected = stored.selected else { preconditionFailure("what is reported was found") }
         if !machine.request.takesWhole, isFarAhead(of: selected) { return machine.on(.farAhead) }
         let handling = request.handling(of: selected, by: snapshot)
         let terms = request.terms(of: selected)
@@ -438,7 +452,7 @@ final class Exchange: FetchListener {
             reuse = Caching.reuse(
                 reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: request.mayForward)
             // Nor may it be served stale if the origin fails.
-            if reuse == .fetch(.ifMatch) { lookUp.selected = nil }
+            if reuse == .fetch(.ifMatch) { stored.selected = nil }
         }
         if case .validate(let why) = reuse, !selected.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
@@ -449,22 +463,27 @@ final class Exchange: FetchListener {
     }
 
     private func serveSelected(ttl: Seconds) {
-        guard var selected = lookUp.selected else { preconditionFailure("what is served was selected") }
+        guard var selected = stored.selected else { preconditionFailure("what is served was selected") }
         request.tier.touch(selected)
         // Of a body that is still arriving, the next use notes it.
         if selected.body.state == .complete, let noting = selected.noting(addressOf: request),
             request.tier.replace(selected, with: noting)
         {
-            lookUp.selected = noting
+            stored.selected = noting
             selected = noting
         }
         let isFresh = ttl > .zero
         if isFresh, detour == nil, unsafe !worker.scratch.pointee.isOpen {
             stream.keepShortWay(after: request, by: snapshot)
         }
-        let service: Service = !isFresh ? .stale : lookUp.isShared ? .shared : .hit
-        if service == .hit, lookUp.isFromDisk, request.peer == nil { worker.counters.add(.hitsFromDisk) }
-        serveRecord(selected, as: service)
+        guard isFresh else { return serveRecord(selected, as: .stale) }
+        switch lookUp.source {
+        case .fleet?: return serveRecord(selected, as: .shared)
+        case .disk?: if request.peer == nil { worker.counters.add(.hitsFromDisk) }
+        case .memory?: break
+        case nil: preconditionFailure("what is served has a source")
+        }
+        serveRecord(selected, as: .hit)
     }
 
     // MARK: leading and following
@@ -475,7 +494,7 @@ final class Exchange: FetchListener {
         if request.peer != nil { tellPeerOfWork() }
         let now = worker.loop.now.sinceStart
         switch request.zone.lead(
-            request.key, request.keyBytes, knownNewest: lookUp.newest, askedAt: now, mayLead: mayLead)
+            request.key, request.keyBytes, knownNewest: stored.newest, askedAt: now, mayLead: mayLead)
         {
         case .lead(let transfer):
             waiting = .leading(transfer)
@@ -525,13 +544,13 @@ final class Exchange: FetchListener {
         case .published(let record):
             let record = unsafe unsafeDowncast(record, to: StoredResponse.self)
             let use = use(ofPublished: record)
-            if use == .validate { (lookUp.selected, lookUp.candidates) = (record, []) }
+            if use == .validate { (stored.selected, stored.candidates) = (record, []) }
             let action = machine.on(.leaderPublished(use))
             guard case .servePublished = action else { return perform(action) }
             serveRecord(record, as: .collapsed)
         case .failed(let code):
             // The leader's request may have forbidden a stale response that this client accepts.
-            let stale = lookUp.selected.flatMap { mayServeStaleOnError($0) ? $0 : nil }
+            let stale = stored.selected.flatMap { mayServeStaleOnError($0) ? $0 : nil }
             let refusal = Refusal(rawValue: UInt8(code)) ?? .internalError
             let action = machine.on(.leaderFailed(refusal, staleMayServe: stale != nil))
             guard case .serveStale = action, let stale else { return perform(action) }
@@ -556,7 +575,7 @@ final class Exchange: FetchListener {
     private func use(ofPublished record: StoredResponse) -> RequestMachine.PublishedUse {
         guard suits(record) else { return .unsuitable }
         if request.handling.provesBodies, !machine.request.takesWhole, isFarAhead(of: record) { return .unsuitable }
-        if record === lookUp.selected || record.terms.isOutdated {
+        if record === stored.selected || record.terms.isOutdated {
             return mayServeStaleOnError(record) ? .serve : .unsuitable
         }
         let reuse = reuse(
@@ -575,7 +594,7 @@ final class Exchange: FetchListener {
         listen(
             to: Fetch(
                 worker: worker, snapshot: snapshot, request: request, client: stream.address, plan: plan,
-                stored: lookUp.selected, candidates: lookUp.candidates, transfer: transfer))
+                stored: stored.selected, candidates: stored.candidates, transfer: transfer))
     }
 
     /// Detaches the fetch that worked for this exchange, if any, and starts `fetch` in its place.
@@ -592,7 +611,7 @@ final class Exchange: FetchListener {
     private var mayListen: Bool {
         switch waiting {
         case .nothing, .leading, .fetch: true
-        case .coveredBody, .identity, .addresses, .disk, .leader, .index, .tunnel: false
+        case .coveredBody, .identity, .addresses, .store, .bodyToServe, .leader, .index, .tunnel: false
         }
     }
 
@@ -615,9 +634,9 @@ final class Exchange: FetchListener {
     private func revalidateInBackground() {
         let (origin, now) = (request.origin.endpoint, worker.loop.now.sinceStart)
         guard !worker.shared.originPauses.withLock({ $0.isPaused(origin, now: now) }) else { return }
-        let led = request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest)
+        let led = request.zone.lead(request.key, request.keyBytes, knownNewest: stored.newest)
         guard case .lead(let transfer) = led else { return }
-        let selected = lookUp.selected
+        let selected = stored.selected
         let plan = RetrievalPlan(
             reason: .stale, isConditional: selected?.cached.hasValidator == true, isLeading: true)
         let fetch = Fetch(
@@ -686,7 +705,7 @@ final class Exchange: FetchListener {
         let left = waiting
         waiting = .nothing
         switch left {
-        case .nothing, .coveredBody, .identity, .disk: break
+        case .nothing, .coveredBody, .identity, .store, .bodyToServe: break
         case .addresses(let ticket): ticket.cancel()
         case .leading(let transfer): transfer.resolve(.notShared)
         case .leader(let transfer, let ticket, let timer):

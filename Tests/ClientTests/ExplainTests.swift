@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import ProgramUnderTest
 import Testing
 
 @Suite("larder explain", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
@@ -72,6 +74,29 @@ struct ExplainTests {
             #expect(
                 text.out.split(separator: "\n").last?.hasPrefix("hit: the stored response is fresh for ") == true,
                 "\(text)")
+        }
+    }
+
+    @Test func `what only the disk has is found, and counts as a hit from the disk`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            for name in ["a", "b"] { try place.write("www/\(name)", "\(name)\n".utf8) }
+            func start() async throws -> Larder {
+                let port = FreePort.take()
+                let text = Larder.configuration(in: place, adminPort: port)
+                let cache = "disk: { path: \(place.path("disk")), size: 64MiB }"
+                return try await Larder.start(
+                    in: place, text: text.replacingOccurrences(of: "disk: { size: 0 }", with: cache), adminPort: port)
+            }
+            let first = try await start()
+            for name in ["a", "b"] { _ = try await place.curl("\(nginx.url)/\(name)", through: first) }
+            first.child.signal(SIGTERM)
+            #expect(try await first.child.end(within: .seconds(30)) == 0, "\(first.child.errors)")
+            let second = try await start()
+            // It waits until the disk is loaded.
+            #expect(try await place.curl("\(nginx.url)/a", through: second).isHit)
+            #expect(try await second.statistic("requests", "hits_from_disk") == 1)
+            #expect(try await explain(["\(nginx.url)/b"], second).decision == "hit")
         }
     }
 

@@ -212,16 +212,7 @@ struct Explainer {
     private mutating func lookUp() -> RequestMachine.Event {
         describeFolding()
         describeOwner()
-        var records = request.zone.lookup(request.key, request.keyBytes)
-        // This thread, unlike a worker, may wait for the disk.
-        if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),
-            request.tier.load(request.key, request.keyBytes, waits: true) == .loaded
-        {
-            records = request.zone.lookup(request.key, request.keyBytes)
-        }
-        newest = records.first
-        let variants = records.compactMap { $0 as? StoredResponse }
-        selected = variants.first(where: suits)
+        let variants = search()
         describeStored(variants)
         guard let selected else {
             return newest == nil || request.hasIfMatch
@@ -245,6 +236,37 @@ struct Explainer {
             if !selected.cached.hasValidator { return .outdated(why) }
         }
         return .stored(reuse)
+    }
+
+    /// Searches as an exchange does, except that this thread may wait for the disk. Returns all variants that memory has in the end.
+    ///
+    /// The fleet is not asked, because what it has would be stored here. For the same reason nothing is compared with an index.
+    private mutating func search() -> [StoredResponse] {
+        var lookUp = LookUp()
+        var action = lookUp.on(.begin(for: .client, backStore: request.tier.backStore != nil, fleet: false))
+        var variants: [StoredResponse] = []
+        while true {
+            switch action {
+            case .searchMemory:
+                let records = request.zone.lookup(request.key, request.keyBytes)
+                newest = records.first
+                variants = records.compactMap { $0 as? StoredResponse }
+                selected = variants.first(where: suits)
+                action = lookUp.on(selected == nil ? .missing : .found(.unneeded))
+            case .loadHeads: action = lookUp.on(loadHeads())
+            case .report, .reportNone: return variants
+            case .awaitIndex, .askFleet, .loadBody, .reportBusy:
+                preconditionFailure("\(action) cannot follow: only heads are asked for")
+            }
+        }
+    }
+
+    /// A back store that is still loading may be so for minutes. Who asks for an explanation does not wait for that.
+    private func loadHeads() -> LookUp.Event {
+        switch request.tier.load(request.key, request.keyBytes, waits: true) {
+        case .loaded: .headsLoaded
+        case .nothing, .notReady, .wouldBlock: .noHeads
+        }
     }
 
     /// Like `Exchange.suits`, except that a partial response never suits if the origin must not be asked.

@@ -235,7 +235,7 @@ let package = Package(
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
         tests("LimitTablesTests", ["LimitTables", "Limiting", "Fleet", "Message"]),
-        tests("FleetTests", ["Fleet", "TLS"]),
+        tests("FleetTests", ["Fleet", "TLS", "Transaction"]),
         tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
         tests(
             "RecipeTests",

@@ -1,4 +1,5 @@
 import Fleet
+import Transaction
 
 /// A request that a node answers, of a client or of another node (Exchange): memory, disk, Redis, another request's fetch, and a fetch of its own.
 final class ModelExchange {
@@ -18,7 +19,8 @@ final class ModelExchange {
     /// Tells the node that asks that it is worth its while to wait.
     private let working: () -> Void
     private let answer: (Answer, String) -> Void
-    private var hasAskedRedis = false
+    private var search = LookUp()
+    private var found: ModelStored?
     private var isEnded = false
 
     private static let collapseMax: UInt64 = 10_000_000_000
@@ -38,18 +40,36 @@ final class ModelExchange {
 
     /// Exchange+Disk.lookUpStored
     func lookUp() {
-        guard let stored = node.stored(for: request) else {
-            if question == nil, !hasAskedRedis, request.key.isShareable {
-                hasAskedRedis = true
+        let asker: LookUp.Asker = question == nil ? .client : .node
+        look(search.on(.begin(for: asker, backStore: false, fleet: request.key.isShareable)))
+    }
+
+    /// Memory and disk of a model are one.
+    private func look(_ first: LookUp.Action) {
+        var action = first
+        while true {
+            switch action {
+            case .searchMemory:
+                found = node.stored(for: request)
+                action = search.on(found == nil ? .missing : .found(.atHand))
+            case .askFleet:
                 return node.readShared(request) { [self] in
-                    node.world.after(node.world.microseconds(1...50), on: node) { [self] in lookUp() }
+                    node.world.after(node.world.microseconds(1...50), on: node) { [self] in
+                        look(search.on(.fleetAnswered))
+                    }
                 }
+            case .report: return decide(found!)
+            case .reportNone: return missed(nil)
+            case .loadHeads, .awaitIndex, .loadBody, .reportBusy:
+                preconditionFailure("\(action), although there is no back store")
             }
-            return missed(nil)
         }
+    }
+
+    private func decide(_ stored: ModelStored) {
         guard node.isUsable(stored), !asksForNews else { return missed(stored) }
         node.world.judge.hit(stored.response, at: node, node.world)
-        end(.response(stored.response, .hit, breaksOff: false), hasAskedRedis ? "Redis" : "store")
+        end(.response(stored.response, .hit, breaksOff: false), search.source == .fleet ? "Redis" : "store")
     }
 
     private func missed(_ stored: ModelStored?) {

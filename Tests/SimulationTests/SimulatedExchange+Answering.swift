@@ -47,7 +47,7 @@ extension SimulatedExchange {
 
     /// The client takes a few bytes of what is there.
     func read(_ count: Int) {
-        guard answer.end == nil, let delivery else { return }
+        guard answer.end == nil, !diskAnswers(), let delivery else { return }
         for _ in 0..<count {
             switch delivery.next() {
             case .byte(let byte, let offset): answer.take(byte, at: offset)

@@ -26,6 +26,13 @@ final class SimulatedExchange {
     var answer = ClientAnswer()
     var delivery: SimulatedDelivery?
     private var newest: Record?
+    private var lookUp = LookUp()
+    /// What the look-up waits for. Nil: for nothing.
+    private var awaited: LookUp.Event?
+    /// Memory holds no response of the key: the disk has them all.
+    private var isForgotten = false
+    /// The body of the selected response has been read from the disk.
+    private var isBodyRead = false
     /// When a request with a signature was looked up first: true time, and the cache's clock.
     var lookedUp: (now: Int64, clock: WallTime)?
 
@@ -64,7 +71,8 @@ final class SimulatedExchange {
             case .decide(let resolved): action = machine.on(.verdict(verdict(resolved)))
             case .lookUp:
                 fold()
-                action = lookUp()
+                guard let next = lookUpStored() else { return }
+                action = next
             case .lead: action = lead(mayLead: true)
             case .join: action = lead(mayLead: false)
             case .follow: return
@@ -121,6 +129,8 @@ final class SimulatedExchange {
         arrivalStep = world.step
         (selected, newest, candidates) = (nil, nil, [])
         machine = RequestMachine(SimulatedExchange.asked(next, world, needsIdentity: false))
+        lookUp = LookUp()
+        (isForgotten, isBodyRead) = (false, false)
         world.trace("exchange \(id) goes on: \(next.summary)")
         start()
     }
@@ -133,15 +143,98 @@ final class SimulatedExchange {
 
     // MARK: the store
 
-    private func lookUp() -> RequestMachine.Action {
-        let records = world.store.records[request.uri]
-        newest = records.first
-        selected = records.first(where: suits)
-        guard let selected else {
-            guard newest != nil, request.ifMatch == nil else { return machine.on(.stored(nil)) }
-            candidates = records.filter { $0.cached.eTag != nil && $0.cached.vary != .star && $0.body.state != .failed }
-            return machine.on(.variantMissing(hasValidators: !candidates.isEmpty))
+    /// Returns nil if the exchange now waits for the disk.
+    private func lookUpStored() -> RequestMachine.Action? {
+        if !lookUp.hasBegun { isForgotten = world.hasDisk && world.chance.oneIn(3) }
+        return look(lookUp.on(.begin(for: .client, backStore: world.hasDisk, fleet: false)))
+    }
+
+    private func look(_ first: LookUp.Action) -> RequestMachine.Action? {
+        var action = first
+        while true {
+            let event: LookUp.Event?
+            switch action {
+            case .searchMemory: event = searchMemory()
+            case .loadHeads: event = loadHeads()
+            case .awaitIndex:
+                awaited = .indexLoaded
+                event = nil
+            case .loadBody: event = loadBody()
+            case .report: return reportSelected()
+            case .reportNone: return reportNone()
+            case .reportBusy:
+                world.note(.diskBusy)
+                selected = nil
+                return machine.on(.stored(nil))
+            case .askFleet:
+                world.violated("a fleet is asked that does not exist", self)
+                return nil
+            }
+            guard let event else { return nil }
+            action = lookUp.on(event)
         }
+    }
+
+    private func searchMemory() -> LookUp.Event {
+        let records = world.store.records[request.uri]
+        // Of the shelf, which compares it when somebody leads.
+        newest = records.first
+        selected = isForgotten ? nil : records.first(where: suits)
+        guard let selected else { return .missing }
+        let isOnDisk = world.hasDisk && !isBodyRead && selected.body.state == .complete && world.chance.oneIn(3)
+        return .found(request.method == .head ? .unneeded : isOnDisk ? .whole : .atHand)
+    }
+
+    private func loadHeads() -> LookUp.Event? {
+        switch world.chance.below(8) {
+        case 0: return .busy
+        case 1: return .indexLoading
+        case 2...4:
+            awaited = .headsLoaded
+            return nil
+        default:
+            guard isForgotten else { return .noHeads }
+            isForgotten = false
+            return .headsLoaded
+        }
+    }
+
+    private func loadBody() -> LookUp.Event? {
+        switch world.chance.below(6) {
+        case 0: return .busy
+        case 1:
+            if let selected { world.store.remove(selected) }
+            return .bodyUnreadable
+        case 2, 3:
+            awaited = .bodyRead
+            return nil
+        default: return .bodyAtHand
+        }
+    }
+
+    /// Goes on if the exchange waits for the disk. Returns false if it does not.
+    func diskAnswers() -> Bool {
+        guard let event = awaited else { return false }
+        awaited = nil
+        if case .headsLoaded = event { isForgotten = false }
+        if case .bodyRead = event { isBodyRead = true }
+        if let next = look(lookUp.on(event)) { perform(next) }
+        return true
+    }
+
+    private func reportNone() -> RequestMachine.Action {
+        let records = isForgotten ? [] : world.store.records[request.uri]
+        guard !records.isEmpty, request.ifMatch == nil else { return machine.on(.stored(nil)) }
+        candidates = records.filter { $0.cached.eTag != nil && $0.cached.vary != .star && $0.body.state != .failed }
+        return machine.on(.variantMissing(hasValidators: !candidates.isEmpty))
+    }
+
+    private func reportSelected() -> RequestMachine.Action? {
+        guard let selected, world.store.records[request.uri].contains(where: { $0 === selected }) else {
+            world.violated("what is selected is not stored", self)
+            return nil
+        }
+        if lookUp.source == .disk { world.note(.foundOnDisk) }
         if request.cache.hasRange, mayForward, selected.body.state == .growing, world.chance.oneIn(10) {
             return machine.on(.farAhead)
         }

@@ -13,6 +13,7 @@ final class World {
             resumed
         case keptApart, notJoined, followerValidated, reselected
         case followed, followedStored, followedTwice, looped, redirected
+        case foundOnDisk, diskBusy
         case matchedStored, foldedProven, foldedUnproven, forbidden
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
@@ -38,6 +39,8 @@ final class World {
     /// Addresses have signatures, which the keys of the cache leave out.
     let isSigned: Bool
     var signatures = Signatures()
+    /// Memory may lack what is stored: a disk has it.
+    let hasDisk: Bool
     /// How many redirects the cache follows for a request. Nil: its clients get them.
     let redirectsMax: Int?
     var clients: [Client]
@@ -83,6 +86,7 @@ final class World {
         cuts = chance.pick([0, 10, 40])
         isSigned = chance.oneIn(4)
         redirectsMax = !isSigned && chance.oneIn(2) ? 1 + chance.below(3) : nil
+        hasDisk = chance.oneIn(2)
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance
     }

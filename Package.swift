@@ -143,14 +143,21 @@ let package = Package(
         driver("PACRunner", floor: 9, ["Message", "Releases", "Routing", "EventLoop", "Processes", "Accounts"]),
         // What clients have used of the limits, and what the process can bear.
         driver("LimitTables", floor: 9, ["Message", "Limiting", "Fleet", "EventLoop", "Secrets", "Accounts"]),
+        // How Larder logs in, and how its clients do, as far as that takes keys, tickets or threads.
+        driver(
+            "LogIns", floor: 9,
+            [
+                "Message", "Credentials", "Authentication", "Origins", "Settings", "EventLoop", "TLS", "Kerberos",
+                "LDAP", "CLarder", "Accounts",
+            ]),
         driver(
             "Server", floor: 10,
             [
                 "Message", "Texts", "Framing", "Rules", "Releases", "Caching", "Tokens", "Authentication", "Access",
                 "Learning", "Credentials", "Routing", "Origins", "Transaction", "Forwarding", "Interception",
                 "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords",
-                "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "LDAP", "CLarder", "Limiting", "Fleet", "Redis",
-                "JSON", "Transport", "Accounts", "PACRunner", "LimitTables",
+                "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder", "Limiting", "Fleet", "Redis", "JSON",
+                "Transport", "Accounts", "PACRunner", "LimitTables", "LogIns",
             ]),
         driver(
             "Admin", floor: 11,
@@ -165,7 +172,7 @@ let package = Package(
             [
                 "Message", "Texts", "Rules", "Releases", "Tokens", "Authentication", "Access", "Credentials", "Routing",
                 "Origins", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML",
-                "Server", "PublicSuffixes", "Kerberos", "Accounts", "PACRunner",
+                "Server", "PublicSuffixes", "Kerberos", "Accounts", "PACRunner", "LogIns",
             ], resources: [.embedInCode("recipes/data")]),
         // The library: an HTTP client.
         driver(
@@ -235,6 +242,12 @@ let package = Package(
         tests("LearningTests", ["Learning", "Settings", "Access", "Rules", "Message", "Texts", "YAML"]),
         tests("LimitingTests", ["Limiting", "Rules", "Message"]),
         tests("LimitTablesTests", ["LimitTables", "Limiting", "Fleet", "Message"]),
+        tests(
+            "LogInsTests",
+            [
+                "LogIns", "Origins", "Routing", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
+                "ProgramUnderTest",
+            ]),
         tests("FleetTests", ["Fleet", "TLS", "Transaction"]),
         tests("RedisTests", ["Redis", "EventLoop", "ProgramUnderTest"]),
         tests(
@@ -264,7 +277,7 @@ let package = Package(
                 "Authentication", "Origins", "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access",
                 "Learning", "Interception", "Message", "Framing", "Credentials", "Routing", "ClientSetup", "EventLoop",
                 "Passwords", "TLS", "Compression", "Storage", "Transaction", "Limiting", "Tokens", "YAML", "Cookies",
-                "Provisioning", "larder", "ProgramUnderTest", "Accounts", "PACRunner",
+                "Provisioning", "larder", "ProgramUnderTest", "Accounts", "PACRunner", "LogIns",
             ]),
         tests(
             "AdminTests",

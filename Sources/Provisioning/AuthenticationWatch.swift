@@ -1,6 +1,7 @@
 import Accounts
 package import Authentication
 package import EventLoop
+package import LogIns
 import Message
 import Routing
 package import Server

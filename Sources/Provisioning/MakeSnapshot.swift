@@ -2,6 +2,7 @@ import Access
 import Accounts
 import Authentication
 import Interception
+import LogIns
 import Routing
 package import Server
 package import Settings

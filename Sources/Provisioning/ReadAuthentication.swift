@@ -3,6 +3,7 @@ import Credentials
 import EventLoop
 import Glibc
 import Kerberos
+import LogIns
 import Server
 import Settings
 import TLS

@@ -1,6 +1,7 @@
 import Accounts
 import Credentials
 package import EventLoop
+import LogIns
 import Origins
 import Secrets
 package import Server

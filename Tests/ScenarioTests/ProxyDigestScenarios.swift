@@ -1,6 +1,7 @@
 import Authentication
 import Credentials
 import Foundation
+import LogIns
 import Message
 import Passwords
 import Server

@@ -1,6 +1,7 @@
 import Access
 import Credentials
 import Foundation
+import LogIns
 import Passwords
 import Rules
 import Server

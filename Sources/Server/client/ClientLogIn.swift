@@ -2,6 +2,7 @@ import Access
 import Authentication
 import Framing
 import Kerberos
+import LogIns
 import Message
 import Rules
 

@@ -1,6 +1,7 @@
 import Access
 import Authentication
 import Credentials
+import LogIns
 import Message
 import Rules
 import TLS

@@ -2,6 +2,7 @@ import Access
 import Authentication
 import Credentials
 import Framing
+import LogIns
 import Message
 import Rules
 

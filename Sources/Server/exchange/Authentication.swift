@@ -3,6 +3,7 @@ import Authentication
 import Credentials
 import EventLoop
 import Kerberos
+import LogIns
 import Message
 import Passwords
 import Transaction

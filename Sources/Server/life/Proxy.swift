@@ -5,6 +5,7 @@ import CLarder
 import Caching
 package import EventLoop
 import Glibc
+package import LogIns
 package import Message
 import Settings
 package import Storage

@@ -1,5 +1,6 @@
 package import Accounts
 package import LimitTables
+package import LogIns
 package import Routing
 package import Origins
 import Access
@@ -137,12 +138,7 @@ package final class Shared: Sendable {
     func closeShortWays() { for close in whenWaitBegins.withLock({ $0 }) { close() } }
     func onWait(_ close: @escaping @Sendable () -> Void) { whenWaitBegins.withLock { $0.append(close) } }
 
-    static func random(_ count: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let status = unsafe bytes.withUnsafeMutableBytes { unsafe clarder_random($0.baseAddress, count) }
-        precondition(status == 0, "the system returned no random numbers")
-        return bytes
-    }
+    static func random(_ count: Int) -> [UInt8] { randomBytes(count) }
 
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 

@@ -4,6 +4,7 @@ package import Caching
 package import ClientSetup
 import Interception
 package import Limiting
+package import LogIns
 package import Message
 package import PACRunner
 package import Routing

@@ -6,6 +6,7 @@ import Forwarding
 import Framing
 import Glibc
 import LimitTables
+import LogIns
 import Message
 import Authentication
 import Routing

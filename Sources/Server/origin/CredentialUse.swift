@@ -1,6 +1,7 @@
 import Accounts
 import Credentials
 import Forwarding
+import LogIns
 import Message
 import Routing
 import Origins

@@ -1,6 +1,7 @@
 import Credentials
 import Forwarding
 import Framing
+import LogIns
 import Message
 import Routing
 import Transaction

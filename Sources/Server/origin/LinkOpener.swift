@@ -2,6 +2,7 @@ import Access
 import Accounts
 import Credentials
 import EventLoop
+import LogIns
 import Message
 import Routing
 import TLS

@@ -1,4 +1,5 @@
 import EventLoop
+import LogIns
 import Message
 import Transport
 

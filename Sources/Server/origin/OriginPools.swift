@@ -1,5 +1,6 @@
 import Accounts
 import EventLoop
+import LogIns
 import Message
 import Routing
 import Origins

@@ -1,6 +1,5 @@
 import EventLoop
-import Framing
-import Message
+import LogIns
 import Routing
 import Transaction
 import Transport

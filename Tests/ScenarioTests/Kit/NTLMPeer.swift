@@ -1,5 +1,6 @@
 import Credentials
 import Foundation
+import LogIns
 import Message
 import TLS
 

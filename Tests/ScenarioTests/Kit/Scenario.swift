@@ -3,6 +3,7 @@ import Authentication
 import ClientSetup
 import Credentials
 import Foundation
+import LogIns
 import Message
 import Provisioning
 import Origins

@@ -1,15 +1,15 @@
-import EventLoop
+package import EventLoop
 import Kerberos
 import Message
 
 /// The log-ins of a worker whose tokens other threads are making.
-final class TokenDesk {
+package final class TokenDesk {
     let loop: EventLoop
     let tickets: TicketShelf
     private var waiting: [UInt64: (Result<[UInt8], TokenFailure>) -> Void] = [:]
     private var lastNumber: UInt64 = 0
 
-    init(loop: EventLoop, tickets: TicketShelf) {
+    package init(loop: EventLoop, tickets: TicketShelf) {
         self.loop = loop
         self.tickets = tickets
     }

@@ -13,10 +13,10 @@ package final class PlaceholderShelf: Sendable {
     }
     private let state = Locked(State())
 
-    init() {}
+    package init() {}
 
     /// For requests. The same object until something is issued, revoked or forgotten.
-    var index: PlaceholderIndex { state.withLock { $0.index } }
+    package var index: PlaceholderIndex { state.withLock { $0.index } }
 
     package var placeholders: [Placeholder] { state.withLock { $0.book.placeholders } }
 
@@ -29,11 +29,11 @@ package final class PlaceholderShelf: Sendable {
         let shape = PlaceholderShape(like: secret, prefix: prefix.map { Array($0.utf8) })
         var random: [UInt8] = []
         let text = shape.make {
-            if random.isEmpty { random = Shared.random(64) }
+            if random.isEmpty { random = randomBytes(64) }
             return random.removeLast()
         }
         let placeholder = Placeholder(
-            id: String(decoding: hexadecimal(Shared.random(4)), as: UTF8.self), text: text, credential: credential,
+            id: String(decoding: hexadecimal(randomBytes(4)), as: UTF8.self), text: text, credential: credential,
             job: job, issuedAt: now.wallTime, endsAt: lifetime.map { Expiry(after: $0, from: now) })
         try state.withLock { (state) throws(PlaceholderBook.Failure) in
             try state.book.issue(placeholder, now: now)

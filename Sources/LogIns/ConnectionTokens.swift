@@ -1,10 +1,10 @@
-import Credentials
-import EventLoop
+package import Credentials
+package import EventLoop
 import Kerberos
 import Message
 
 /// What makes the tokens of a log-in that belongs to a connection.
-enum TokenMeans: Sendable {
+package enum TokenMeans: Sendable {
     case ntlm(NTLMCredential)
     case negotiate(NegotiateIdentity)
 }
@@ -16,7 +16,7 @@ enum TokenMeans: Sendable {
 ///
 /// A closure that is passed in is called once, on the thread of the loop, in a later turn. It is not called after `cancel`, nor if the object has been
 /// released. One request at a time.
-final class ConnectionTokens: TimedObject {
+package final class ConnectionTokens: TimedObject {
     typealias Completion<Value> = (Result<Value, TokenFailure>) -> Void
 
     private enum Method {
@@ -104,7 +104,7 @@ final class ConnectionTokens: TimedObject {
         desk.loop.timers.schedule(self, after: timeout)
     }
 
-    override func timerFired() {
+    package override func timerFired() {
         guard case .working(let number?, _) = state else { return }
         desk.cancel(number)
         finish(.failure(.timedOut))
@@ -152,7 +152,7 @@ private struct NTLMLogIn {
                 let challenge = try NTLMChallenge(received)
                 return .success(
                     try credential.authenticate(
-                        challenge, binding, clientChallenge: Shared.random(8), at: time, using: OpenSSLHashing()))
+                        challenge, binding, clientChallenge: randomBytes(8), at: time, using: OpenSSLHashing()))
             } catch { return .failure(.ntlm(error)) }
         case (.over, _): return .failure(.outOfOrder)
         case (.ready, .some), (.negotiated, nil): preconditionFailure("the first message has no answer before it")

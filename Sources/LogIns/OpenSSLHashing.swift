@@ -17,17 +17,17 @@ package struct OpenSSLHashing: Hashing {
 }
 
 /// The hashes of Digest, computed in place by OpenSSL.
-struct OpenSSLRunningHash: RunningHash {
+package struct OpenSSLRunningHash: RunningHash {
     private var state: HashState
 
-    init?(_ algorithm: HashAlgorithm) {
+    package init?(_ algorithm: HashAlgorithm) {
         guard let state = HashState(algorithm.function) else { return nil }
         self.state = state
     }
 
-    mutating func add(_ bytes: borrowing Span<UInt8>) { state.add(bytes) }
+    package mutating func add(_ bytes: borrowing Span<UInt8>) { state.add(bytes) }
 
-    mutating func finish(into hash: inout HashBytes) { state.finish(into: &hash) }
+    package mutating func finish(into hash: inout HashBytes) { state.finish(into: &hash) }
 }
 
 extension HashAlgorithm {

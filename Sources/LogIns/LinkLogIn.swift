@@ -1,14 +1,14 @@
-import Credentials
+package import Credentials
 import Kerberos
 import Message
-import Origins
+package import Origins
 
 /// The log-in of one connection with NTLM or Negotiate (RFC 4559), at an origin or at a next proxy: the machine, and what makes its tokens.
 ///
 /// Its owner is who uses the connection. It sends what a step says, and reports the final responses. It releases the log-in together with the
 /// connection, and nothing is called afterwards.
-final class LinkLogIn {
-    enum Step: Equatable {
+package final class LinkLogIn {
+    package enum Step: Equatable {
         /// Send the request with this value of `Authorization` or `Proxy-Authorization`.
         case send([UInt8])
         /// The connection has become one that is logged in, and the response is an ordinary one.
@@ -18,17 +18,17 @@ final class LinkLogIn {
         case fail(Failure)
     }
 
-    struct Failure: Equatable {
-        let cause: ConnectionLogIn.Failure
+    package struct Failure: Equatable {
+        package let cause: ConnectionLogIn.Failure
         /// Why there is no token, or why the peer's proves nothing.
         let token: TokenFailure?
     }
 
-    typealias Completion = (Step) -> Void
+    package typealias Completion = (Step) -> Void
 
     let scheme: ChallengeScheme
     /// Of the secrets that are proven.
-    let secretNumber: UInt64
+    package let secretNumber: UInt64
     private let makeTokens: () -> ConnectionTokens
     private var machine = ConnectionLogIn()
     private var tokens: ConnectionTokens?
@@ -36,35 +36,38 @@ final class LinkLogIn {
     private var isSpent = false
 
     /// - Parameter host: of the peer, as the configuration or the request names it.
-    init(_ scheme: ChallengeScheme, of use: CredentialUse, host: String, endPointHash: [UInt8]?, desk: TokenDesk) {
-        let means = TokenMeans(scheme, of: use.rule, use.secret)
+    package init(
+        _ scheme: ChallengeScheme, of rule: CredentialRule, _ secret: SecretShelf.Version, host: String,
+        endPointHash: [UInt8]?, desk: TokenDesk
+    ) {
+        let means = TokenMeans(scheme, of: rule, secret)
         self.scheme = scheme
-        secretNumber = use.secret.number
+        secretNumber = secret.number
         // Anew for each log-in of the connection.
         makeTokens = { ConnectionTokens(means, host: host, endPointHash: endPointHash, desk: desk) }
     }
 
     /// Whether requests go out without a token.
-    var isAccepted: Bool { machine.isAccepted && !isSpent }
+    package var isAccepted: Bool { machine.isAccepted && !isSpent }
 
     /// Whether nothing of the log-in is outstanding: it was accepted, if only for one request.
-    var isOver: Bool { machine.isAccepted }
+    package var isOver: Bool { machine.isAccepted }
 
     /// Whether the token that was made last says who Larder is. The first message of NTLM names nobody.
-    var namesUser: Bool { tokensMade >= scheme.tokensMin }
+    package var namesUser: Bool { tokensMade >= scheme.tokensMin }
 
     /// The log-in held for the request that carried it. The next one begins anew.
-    func spend() { isSpent = true }
+    package func spend() { isSpent = true }
 
     // Each of these returns the step if it is known at once. If not, it returns nil, and `then` gets the step in a later turn.
 
     /// The first request of the connection is about to be sent.
-    func begin(then: @escaping Completion) -> Step? { follow(machine.on(.asked), then) }
+    package func begin(then: @escaping Completion) -> Step? { follow(machine.on(.asked), then) }
 
     /// The response is a 401 or a 407.
     ///
     /// - Parameter persists: whether the connection can carry another request after this response.
-    func challenged(by challenges: [Challenge], persists: Bool, then: @escaping Completion) -> Step? {
+    package func challenged(by challenges: [Challenge], persists: Bool, then: @escaping Completion) -> Step? {
         guard let token = scheme.token(in: challenges) else {
             // The peer begins anew, or refuses what it got. On a connection that ends only the latter has a meaning.
             return follow(machine.on(persists || !machine.isAccepted ? .asked : .broke), then)
@@ -75,12 +78,12 @@ final class LinkLogIn {
     /// The response is another final one.
     ///
     /// - Parameter challenges: the values of the same field as with a challenge. The last token of the peer is one.
-    func answered(with challenges: [Challenge], then: @escaping Completion) -> Step? {
+    package func answered(with challenges: [Challenge], then: @escaping Completion) -> Step? {
         follow(machine.on(.accepted(token: scheme.token(in: challenges))), then)
     }
 
     /// The connection has ended.
-    func broke() -> Step { step(machine.on(.broke), nil) }
+    package func broke() -> Step { step(machine.on(.broke), nil) }
 
     private func follow(_ action: ConnectionLogIn.Action, _ then: @escaping Completion) -> Step? {
         switch action {
@@ -132,7 +135,7 @@ final class LinkLogIn {
 
 extension LinkLogIn.Failure: CustomStringConvertible {
     /// For the log: the predicate of a sentence about the log-in.
-    var description: String { token.map { "\(cause): \($0)" } ?? "\(cause)" }
+    package var description: String { token.map { "\(cause): \($0)" } ?? "\(cause)" }
 }
 
 extension ChallengeScheme {

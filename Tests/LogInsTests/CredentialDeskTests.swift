@@ -4,7 +4,7 @@ import Routing
 import Origins
 import Testing
 
-@testable import Server
+@testable import LogIns
 
 @Suite("Credential desk") struct CredentialDeskTests {
     private let key = CredentialLedger.Key(

@@ -1,10 +1,11 @@
-import Credentials
-import Origins
+package import Credentials
+import Message
+package import Origins
 
 /// What this worker knows about the log-ins at origins and next proxies: which challenge each has sent, how often its nonce was used, and who waits.
 ///
 /// The refusals are counted for all workers together (`Shared.credentialLedger`).
-final class CredentialDesk {
+package final class CredentialDesk {
     private struct Space {
         var logIn: LogIn
         let secretNumber: UInt64
@@ -17,10 +18,12 @@ final class CredentialDesk {
     /// Of places that are known at the same time. Those that nobody waits for are forgotten first.
     private static let countMax = 1024
 
+    package init() {}
+
     /// Passes an event to the log-in at a place. Resumes those that waited for it.
     ///
     /// - Parameter secretNumber: the secret in use. With another one than before, nothing that was learnt holds.
-    func tell(
+    package func tell(
         _ event: LogIn.Event, at key: CredentialLedger.Key, _ rule: CredentialRule, secretNumber: UInt64
     ) -> LogIn.Action {
         var space = spaces.removeValue(forKey: key)
@@ -42,7 +45,9 @@ final class CredentialDesk {
     }
 
     /// Calls `resume` when the credentials have been tried. It must not call the desk itself, but let that happen later.
-    func wait(at key: CredentialLedger.Key, _ resume: @escaping () -> Void) { spaces[key]?.waiting.append(resume) }
+    package func wait(at key: CredentialLedger.Key, _ resume: @escaping () -> Void) {
+        spaces[key]?.waiting.append(resume)
+    }
 
     /// The authorization of a request that answers the challenge with that number, or a later one if that has been answered already: an older
     /// nonce would begin to count anew, and no count of a nonce may be used twice (RFC 7616 §3.4).
@@ -50,7 +55,7 @@ final class CredentialDesk {
     /// Throws a `DigestFailure` or a `CredentialFault`.
     ///
     /// - Returns: the authorization, and the number of the challenge that it answers.
-    func authorization(
+    package func authorization(
         _ challenge: DigestChallenge, number: Int, for request: DigestRequest, at key: CredentialLedger.Key,
         user: String, secret: Secret
     ) throws -> (DigestAuthorization, number: Int) {
@@ -61,13 +66,13 @@ final class CredentialDesk {
             session = (try DigestSession(challenge, user: user, password: secret), number)
         }
         let authorization = try session.digest.authorization(
-            for: request, clientNonce: Shared.boundary(), using: OpenSSLHashing())
+            for: request, clientNonce: hexadecimal(randomBytes(16)), using: OpenSSLHashing())
         spaces[key]?.session = session
         return (authorization, session.number)
     }
 
     /// Takes what an accepting answer says about the next request (RFC 7616 §3.5).
-    func learn(from information: AuthenticationInfo, number: Int, at key: CredentialLedger.Key) {
+    package func learn(from information: AuthenticationInfo, number: Int, at key: CredentialLedger.Key) {
         guard spaces[key]?.session?.number == number else { return }
         spaces[key]?.session?.digest.learn(from: information)
     }

@@ -13,7 +13,7 @@ package final class AuthenticationShelf: Sendable {
     private let state: Locked<State>
     private let wantsNewKeys = Atomic(false)
 
-    init(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
+    package init(_ settings: AuthenticationSettings, _ material: AuthenticationMaterial) {
         self.settings = settings
         let tools = AuthenticationShelf.tools
         state = Locked(
@@ -21,18 +21,18 @@ package final class AuthenticationShelf: Sendable {
     }
 
     /// Nil if clients need not prove who they are.
-    var authenticator: Authenticator? { state.withLock { $0.authenticator } }
+    package var authenticator: Authenticator? { state.withLock { $0.authenticator } }
 
     package var material: AuthenticationMaterial { state.withLock { $0.material } }
 
-    func replace(_ material: AuthenticationMaterial) {
+    package func replace(_ material: AuthenticationMaterial) {
         let tools = state.withLock { $0.tools }
         let made = Authenticator(settings, material, tools)
         state.withLock { $0 = State(material: material, authenticator: made, tools: tools) }
     }
 
     /// Uses nonces that all nodes of a fleet know. Called before the first request.
-    func shareNonces(_ key: [UInt8]) {
+    package func shareNonces(_ key: [UInt8]) {
         let tools = AuthenticationTools(
             hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: key),
             clockOffset: {
@@ -47,12 +47,12 @@ package final class AuthenticationShelf: Sendable {
     /// Without a fleet the key of nonces is that of the process: a reload does not change it.
     private static let tools: AuthenticationTools = {
         AuthenticationTools(
-            hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: Shared.random(16)),
+            hashing: OpenSSLHashing(), nonceHash: SipHash(bytes: randomBytes(16)),
             random: { UInt64.random(in: .min ... .max) })
     }()
 
     /// A token names a key that is not there: the issuer may have a new one.
-    func wantNewKeys() { wantsNewKeys.store(true, ordering: .relaxed) }
+    package func wantNewKeys() { wantsNewKeys.store(true, ordering: .relaxed) }
 
     /// Whether `wantNewKeys` was called since the last time.
     package func takeWish() -> Bool { wantsNewKeys.exchange(false, ordering: .relaxed) }
@@ -60,7 +60,7 @@ package final class AuthenticationShelf: Sendable {
 
 extension SipHash {
     /// - Parameter bytes: 16 of them.
-    init(bytes: [UInt8]) {
+    package init(bytes: [UInt8]) {
         precondition(bytes.count == 16, "the key has 128 bits")
         func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         self.init(key: (word(bytes[..<8]), word(bytes[8...])))

@@ -7,13 +7,13 @@ import Synchronization
 ///
 /// May be used by every thread.
 package final class SecretShelf: Sendable {
-    struct Version: Sendable {
+    package struct Version: Sendable {
         fileprivate(set) var parts: [SecretPart: Secret]
         /// Unique in this process: with another number, what is known about the credential no longer holds.
-        fileprivate(set) var number: UInt64
+        package fileprivate(set) var number: UInt64
 
         /// Empty if the credential has no such part.
-        subscript(_ part: SecretPart) -> Secret { parts[part] ?? Secret("") }
+        package subscript(_ part: SecretPart) -> Secret { parts[part] ?? Secret("") }
     }
     private let versions: Locked<[String: Version]>
     private static let lastNumber = Atomic<UInt64>(0)
@@ -41,7 +41,7 @@ package final class SecretShelf: Sendable {
         versions.withLock { $0[name]?.parts[part] }
     }
 
-    func version(of name: String) -> Version? { versions.withLock { $0[name] } }
+    package func version(of name: String) -> Version? { versions.withLock { $0[name] } }
 
     private static func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 }

@@ -2,7 +2,7 @@ import EventLoop
 import Kerberos
 
 /// What Negotiate proves itself with.
-struct NegotiateIdentity: Sendable {
+package struct NegotiateIdentity: Sendable {
     /// The name of the credential in the configuration.
     let credential: String
     /// Tells the secrets of one credential apart.
@@ -45,6 +45,8 @@ package final class TicketShelf: Sendable {
     private static let waitingMax = 256
     /// Of credentials. Beyond: another one gets a new ticket when it is used next.
     private static let ticketsMax = 256
+
+    package init() {}
 
     /// Runs `work` on a thread where it may block. It gets what `ticket` wants.
     ///
@@ -103,7 +105,7 @@ package final class TicketShelf: Sendable {
     }
 
     /// Drops the log-ins that wait, and all tickets. Does not wait for calls under way, which may hang.
-    func close() {
+    package func close() {
         calls.close()
         state.withLock { $0 = State() }
     }

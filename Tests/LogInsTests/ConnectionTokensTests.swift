@@ -7,7 +7,7 @@ import Message
 import ProgramUnderTest
 import Testing
 
-@testable import Server
+@testable import LogIns
 
 @Suite("Tokens of log-ins that belong to a connection: NTLM")
 struct NTLMTokensTests {

@@ -1,8 +1,8 @@
-import Credentials
-import Kerberos
+package import Credentials
+package import Kerberos
 
 /// Why there is no token for a log-in that belongs to a connection.
-enum TokenFailure: Error, Equatable, Sendable {
+package enum TokenFailure: Error, Equatable, Sendable {
     /// The library has no ticket or no token, or the server does not prove who it is.
     case kerberos(GSSAPIFailure)
     /// The message of the server is none that NTLM can answer, or there is no answer.
@@ -27,7 +27,7 @@ enum TokenFailure: Error, Equatable, Sendable {
 
 /// For the log.
 extension TokenFailure: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         switch self {
         case .kerberos(let failure): "\(failure)"
         case .ntlm(let fault): fault.explanation

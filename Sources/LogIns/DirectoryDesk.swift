@@ -1,6 +1,6 @@
 import Accounts
-import Authentication
-import Credentials
+package import Authentication
+package import Credentials
 import EventLoop
 import LDAP
 import Message
@@ -8,12 +8,18 @@ package import Settings
 
 /// Asks directories whether passwords are right, on threads of its own: a directory that hangs holds up no worker, and no password of a file. May be
 /// used by every thread.
-final class DirectoryDesk: Sendable {
+package final class DirectoryDesk: Sendable {
     /// What is needed to ask.
-    struct Terms: Sendable {
+    package struct Terms: Sendable {
         let settings: DirectorySettings
         let accountPassword: Secret?
         let authorityFile: String
+
+        package init(settings: DirectorySettings, accountPassword: Secret?, authorityFile: String) {
+            self.settings = settings
+            self.accountPassword = accountPassword
+            self.authorityFile = authorityFile
+        }
     }
 
     private typealias Then = @Sendable (DirectoryAnswer) -> Void
@@ -33,8 +39,12 @@ final class DirectoryDesk: Sendable {
     /// Requests of all workers that wait for an answer. Beyond: their clients get 503.
     private static let waitingMax = 256
 
+    package init() {}
+
     /// - Parameter then: called once, on any thread; on this one if too many wait.
-    func check(_ question: DirectoryQuestion, _ terms: Terms, then: @escaping @Sendable (DirectoryAnswer) -> Void) {
+    package func check(
+        _ question: DirectoryQuestion, _ terms: Terms, then: @escaping @Sendable (DirectoryAnswer) -> Void
+    ) {
         let key = question.key
         let call: Int? = state.withLock { state in
             guard state.waitingCount < DirectoryDesk.waitingMax else { return nil }
@@ -63,7 +73,7 @@ final class DirectoryDesk: Sendable {
     }
 
     /// Drops the questions that wait.
-    func close() { calls.close() }
+    package func close() { calls.close() }
 
     // MARK: on a thread of its own
 

@@ -1,12 +1,12 @@
 import Accounts
-import Authentication
+package import Authentication
 import EventLoop
-import Kerberos
+package import Kerberos
 import Synchronization
 
 /// The keys with which clients are logged in by Negotiate, and the threads on which their tokens are judged: the library reads the keytab and
 /// writes a replay cache. May be used by every thread.
-final class AcceptorShelf: Sendable {
+package final class AcceptorShelf: Sendable {
     private let known = Locked<(settings: NegotiateSettings, credential: AcceptorCredential)?>(nil)
     private let calls = CallPool(name: "kerberos-in", threadsMax: threadsMax, waitingMax: waitingMax)
     private let count = Atomic<UInt64>(0)
@@ -15,13 +15,15 @@ final class AcceptorShelf: Sendable {
     /// Tokens of all workers that wait for a thread. Beyond: their clients get 429.
     private static let waitingMax = 256
 
+    package init() {}
+
     /// Judges a token where that may block.
     ///
     /// - Parameters:
     ///   - context: of the tokens before it on this connection. Nil: it is the first one.
     ///   - then: called once, on any thread, with the context for the next token.
     /// - Returns: false if too many tokens wait. Nothing is called then.
-    func judge(
+    package func judge(
         _ token: [UInt8], _ context: AcceptorContext?, _ settings: NegotiateSettings,
         then: @escaping @Sendable (NegotiationAnswer, AcceptorContext?) -> Void
     ) -> Bool {
@@ -61,5 +63,5 @@ final class AcceptorShelf: Sendable {
     }
 
     /// Drops the tokens that wait.
-    func close() { calls.close() }
+    package func close() { calls.close() }
 }

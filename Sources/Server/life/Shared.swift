@@ -5,7 +5,6 @@ package import Routing
 package import Origins
 import Access
 import Authentication
-import CLarder
 import Caching
 import ClientSetup
 package import EventLoop

@@ -20,9 +20,12 @@ package struct ContentFilters {
 
     package init() {}
 
-    package var isEmpty: Bool { filters.isEmpty }
-
-    package mutating func append(_ filter: any ContentFilter) { filters.append(filter) }
+    /// With one more filter behind the others.
+    package func appending(_ filter: any ContentFilter) -> ContentFilters {
+        var longer = self
+        longer.filters.append(filter)
+        return longer
+    }
 
     /// Passes on what all filters pass on of a piece.
     ///

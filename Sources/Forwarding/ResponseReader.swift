@@ -75,7 +75,8 @@ package struct ResponseReader: ~Copyable {
         return phase == .complete
     }
 
-    private mutating func nextHead(
+    /// Takes the next step in front of the content.
+    package mutating func nextHead(
         in bytes: borrowing Span<UInt8>, from offset: inout Int, head: inout ResponseHead, limits: Limits
     ) throws(FramingError) -> Step {
         let rest = bytes.extracting(offset...)
@@ -90,9 +91,11 @@ package struct ResponseReader: ~Copyable {
         return .head(length)
     }
 
-    private mutating func nextContent(
+    /// Takes the next step behind the final head.
+    package mutating func nextContent(
         in bytes: borrowing Span<UInt8>, from offset: inout Int
     ) throws(FramingError) -> Step {
+        if phase == .complete { return .end }
         switch try body.next(in: bytes, from: &offset) {
         case .data(let range): return .data(range)
         case .more: return .more

@@ -1,7 +1,7 @@
 /// The machine of the way to an answer: who is asked, what the request needs before, and which of two streams is heard.
 ///
 /// ```
-/// atRest ─wanted─▶ node ──no node answers──▶ origin: framing, credential, body, permission, routes, connection ─▶ open
+/// atRest ─wanted─▶ node ──no node answers──▶ origin: framing, credential, body, permission, connection ─▶ open
 ///                   └─────late─────▶ race: the same, while the node is still listened to
 /// ```
 ///
@@ -20,12 +20,10 @@ package struct Approach: ~Copyable {
         case body
         /// The word of the access rules on what the body has shown.
         case permission
-        /// The next proxies to try, or the origin itself. A PAC file may have to be asked.
-        case routes
 
     }
 
-    /// What a request needs beside routes.
+    /// Which of the needs a request has.
     package struct Needs: Equatable, Sendable {
         package var framing: Bool
         package var credential: Bool
@@ -41,12 +39,11 @@ package struct Approach: ~Copyable {
         /// The first need behind `need`. Nil: a connection is all that is missing.
         fileprivate func next(after need: Need?) -> Need? {
             switch need {
-            case nil where framing: .framing
-            case nil, .framing: credential ? .credential : body ? .body : .routes
-            case .credential: body ? .body : .routes
-            case .body: .permission
-            case .permission: .routes
-            case .routes: nil
+            case nil: framing ? .framing : credential ? .credential : body ? .body : nil
+            case .framing?: credential ? .credential : body ? .body : nil
+            case .credential?: body ? .body : nil
+            case .body?: .permission
+            case .permission?: nil
             }
         }
     }
@@ -73,6 +70,10 @@ package struct Approach: ~Copyable {
         case bodyCame
         case refused(Need, Refusal)
 
+        /// A PAC file is asked for the routes.
+        case awaitsRoutes
+        /// The routes are known.
+        case routed
         case opened(isReused: Bool)
         case notOpened(Refusal)
         /// The origin has sent a final head.
@@ -104,7 +105,7 @@ package struct Approach: ~Copyable {
         case askNode(anew: Bool)
         /// Sees to what the request needs.
         case meet(Need)
-        /// Asks for a stream over the routes.
+        /// Asks for a stream over the routes to the origin, or for the routes first: `awaitsRoutes`.
         case borrow
         /// Tells the retrieval that a stream is lent.
         case give(isReused: Bool)
@@ -130,6 +131,8 @@ package struct Approach: ~Copyable {
     enum Lane: Equatable, Sendable {
         case meeting(Need)
         case connecting
+        /// The routes are asked for.
+        case routing
         case open
         /// The stream has been released. Another one is wanted, or the end follows.
         case released
@@ -150,7 +153,7 @@ package struct Approach: ~Copyable {
     private let asksNodes: Bool
 
     /// - Parameters:
-    ///   - needs: what has to be seen to before a connection to the origin is asked for, beside the routes.
+    ///   - needs: what has to be seen to before a connection to the origin is asked for.
     ///   - asksNodes: nodes are asked before the origin.
     package init(needs: Needs, asksNodes: Bool = false) {
         self.needs = needs
@@ -174,6 +177,13 @@ package struct Approach: ~Copyable {
     package var nodeIsWorking: Bool { if case .node(.working, _) = state { true } else { false } }
     /// Whether a late node is still listened to.
     package var isRace: Bool { if case .race = state { true } else { false } }
+    /// Whether the routes are asked for.
+    package var isRouting: Bool {
+        switch state {
+        case .origin(.routing), .race(.routing): true
+        case .atRest, .node, .nodeAgain, .origin, .race: false
+        }
+    }
     /// What is waited for before a connection is asked for. Nil: nothing.
     package var need: Need? {
         switch state {
@@ -193,8 +203,10 @@ package struct Approach: ~Copyable {
         case .decided(let need): self.need == need ? .meet(need) : .none
         case .bodyCame: need == .body ? startOver() : .none
         case .refused(let need, let refusal): self.need == need ? noWay(refusal) : .none
+        case .awaitsRoutes: awaitsRoutes()
+        case .routed: routed()
         case .opened(let isReused): opened(isReused)
-        case .notOpened(let refusal): isConnecting ? noWay(refusal) : .none
+        case .notOpened(let refusal): isConnecting || isRouting ? noWay(refusal) : .none
         case .originAnswered: originAnswered()
         case .noNode: noNode()
         case .nodeOpened(let isReused): nodeOpened(isReused)
@@ -213,6 +225,18 @@ package struct Approach: ~Copyable {
         case .origin(.connecting), .race(.connecting): true
         case .atRest, .node, .nodeAgain, .origin, .race: false
         }
+    }
+
+    private mutating func awaitsRoutes() -> Action {
+        guard isConnecting else { preconditionFailure("no stream to the origin was asked for") }
+        move(to: .routing)
+        return .none
+    }
+
+    private mutating func routed() -> Action {
+        guard isRouting else { return .none }
+        move(to: .connecting)
+        return .borrow
     }
 
     private mutating func wanted() -> Action {
@@ -293,11 +317,9 @@ package struct Approach: ~Copyable {
     }
 
     private mutating func timedOut() -> Action {
-        switch need {
-        case .routes: noWay(.routeUnknown)
-        case .framing, .credential, .body, .permission: isRace ? noWay(.connectionTimeout) : .timeOut
-        case nil: .none
-        }
+        if isRouting { return noWay(.routeUnknown) }
+        guard need != nil else { return .none }
+        return isRace ? noWay(.connectionTimeout) : .timeOut
     }
 
     // MARK: nodes

@@ -38,7 +38,7 @@ private func outcome(
     _ filters: [Withholding], _ pieces: [String], wanted: Int = .max
 ) -> (passed: [String], mayGoOn: [Bool], refusal: Refusal?) {
     var chain = ContentFilters()
-    for filter in filters { chain.append(filter) }
+    for filter in filters { chain = chain.appending(filter) }
     var passed: [String] = []
     func pass(_ bytes: UnsafeRawBufferPointer) -> Bool {
         unsafe passed.append(String(decoding: bytes, as: UTF8.self))
@@ -53,7 +53,6 @@ private func outcome(
 
 @Suite("Filters of content") struct ContentFilterTests {
     @Test func `without a filter everything goes on as it comes`() {
-        #expect(ContentFilters().isEmpty)
         #expect(outcome([], ["ab", "c"]).passed == ["ab", "c"])
     }
 

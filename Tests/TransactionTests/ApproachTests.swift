@@ -17,11 +17,15 @@ private let dead = Event.nodeFailed(.wasDead)
 private let silent = Event.nodeFailed(.noAnswer)
 
 @Suite("The way to an answer: the origin") struct OriginApproachTests {
-    @Test func `without anything else, routes and a connection are needed`() {
-        #expect(
-            actions([.wanted, .met(.routes), .opened(isReused: true)]) == [
-                .meet(.routes), .borrow, .give(isReused: true),
-            ])
+    @Test func `without anything else, a connection is needed`() {
+        #expect(actions([.wanted, .opened(isReused: true)]) == [.borrow, .give(isReused: true)])
+    }
+
+    @Test func `a connection is asked for once more when the routes are known`() {
+        #expect(actions([.wanted, .awaitsRoutes, .routed]) == [.borrow, .none, .borrow])
+        #expect(actions([.wanted, .awaitsRoutes, .notOpened(.routeUnknown)]).last == .fail(.routeUnknown))
+        #expect(actions([.wanted, .awaitsRoutes, .timedOut]).last == .fail(.routeUnknown))
+        #expect(actions([.wanted, .awaitsRoutes, .over, .routed]).last == Action.none)
     }
 
     @Test func `all needs are met in their order`() {
@@ -29,10 +33,10 @@ private let silent = Event.nodeFailed(.noAnswer)
         #expect(
             actions(
                 [
-                    .wanted, .met(.framing), .met(.credential), .met(.body), .met(.permission), .met(.routes),
+                    .wanted, .met(.framing), .met(.credential), .met(.body), .met(.permission),
                     .opened(isReused: false),
                 ], needs: all) == [
-                    .meet(.framing), .meet(.credential), .meet(.body), .meet(.permission), .meet(.routes), .borrow,
+                    .meet(.framing), .meet(.credential), .meet(.body), .meet(.permission), .borrow,
                     .give(isReused: false),
                 ])
     }
@@ -40,7 +44,7 @@ private let silent = Event.nodeFailed(.noAnswer)
     @Test func `a need that is decided later is looked at again`() {
         #expect(
             actions([.wanted, .decided(.credential), .met(.credential)], needs: Approach.Needs(credential: true)) == [
-                .meet(.credential), .meet(.credential), .meet(.routes),
+                .meet(.credential), .meet(.credential), .borrow,
             ])
     }
 
@@ -60,35 +64,33 @@ private let silent = Event.nodeFailed(.noAnswer)
                     .meet(.credential), .fail(.credentialUnavailable), .meet(.credential),
                 ])
         #expect(
-            actions([.wanted, .met(.routes), .notOpened(.connectionRefused), .wanted]) == [
-                .meet(.routes), .borrow, .fail(.connectionRefused), .meet(.routes),
+            actions([.wanted, .notOpened(.connectionRefused), .wanted]) == [
+                .borrow, .fail(.connectionRefused), .borrow,
             ])
     }
 
     @Test func `a stream that has been released is asked for anew`() {
         #expect(
-            actions([.wanted, .met(.routes), .opened(isReused: true), .wanted, .met(.routes)]) == [
-                .meet(.routes), .borrow, .give(isReused: true), .meet(.routes), .borrow,
-            ])
+            actions([.wanted, .opened(isReused: true), .wanted]) == [.borrow, .give(isReused: true), .borrow])
     }
 
     private static let late: [(before: [Event], late: Event)] = [
         ([.wanted], .met(.credential)), ([.wanted], .decided(.permission)), ([.wanted], .bodyCame),
-        ([.wanted, .met(.routes)], .met(.routes)), ([.wanted, .over], .met(.routes)),
-        ([.wanted, .over], .refused(.routes, .routeUnknown)), ([], .bodyCame),
-        ([.wanted], .notOpened(.connectionRefused)),
+        ([.wanted], .routed), ([.wanted, .over], .routed), ([], .bodyCame),
+        ([.wanted, .over], .refused(.credential, .credentialUnavailable)),
+        ([.wanted, .opened(isReused: true)], .notOpened(.connectionRefused)),
         ([.wanted], .nodeLate(headBegan: false)), ([.wanted, .over], .nodeNotOpened), ([.wanted], .originAnswered),
-        ([.wanted, .met(.routes)], .timedOut),
+        ([.wanted], .timedOut),
     ]
     @Test(arguments: late)
     fileprivate func `what is told too late changes nothing`(_ row: (before: [Event], late: Event)) {
         #expect(actions(row.before + [row.late]).last == Action.none)
-        #expect(actions(row.before + [row.late, .wanted]).last == .meet(.routes))
+        #expect(actions(row.before + [row.late, .wanted]).last == .borrow)
     }
 
     private static let timeouts: [(before: [Event], action: Action)] = [
         ([], .timeOut), ([.met(.credential)], .timeOut), ([.met(.credential), .met(.body)], .timeOut),
-        ([.met(.credential), .met(.body), .met(.permission)], .fail(.routeUnknown)),
+        ([.met(.credential), .met(.body), .met(.permission)], .none),
     ]
     @Test(arguments: timeouts)
     fileprivate func `a need that is not met in time ends the attempt`(_ row: (before: [Event], action: Action)) {
@@ -104,7 +106,7 @@ private let silent = Event.nodeFailed(.noAnswer)
 
     private static let rows: [(what: String, events: [Event], action: Action)] = [
         ("a node is asked first", [.wanted], .askNode(anew: false)),
-        ("there is none", [.wanted, .noNode], .meet(.routes)),
+        ("there is none", [.wanted, .noNode], .borrow),
         ("it has a stream", toNode, .give(isReused: true)),
         ("it cannot be connected to", [.wanted, .nodeNotOpened], .askNode(anew: false)),
         ("its connection was dead", toNode + [dead], .changeWay),
@@ -121,7 +123,7 @@ private let silent = Event.nodeFailed(.noAnswer)
         ("it cannot be connected to in time", [.wanted, .nodeLate(headBegan: false)], .leaveNode),
         ("the next one is asked then", [.wanted, .nodeLate(headBegan: false), .nodeNotOpened], .askNode(anew: false)),
         ("it is late", toNode + [.nodeLate(headBegan: false)], .keepNode),
-        ("the origin is asked as well", racing, .meet(.routes)),
+        ("the origin is asked as well", racing, .borrow),
         ("it has begun its head", toNode + [.nodeLate(headBegan: true)], .none),
         ("it is working", toNode + [.nodeWorks, .nodeLate(headBegan: false)], .none),
         ("it has answered", toNode + [.nodeAnswered, .nodeLate(headBegan: false)], .none),
@@ -131,7 +133,7 @@ private let silent = Event.nodeFailed(.noAnswer)
         #expect(actions(row.events, asksNodes: true).last == row.action, "\(row.what)")
     }
 
-    private static let open: [Event] = racing + [.met(.routes), .opened(isReused: true)]
+    private static let open: [Event] = racing + [.opened(isReused: true)]
     private static let races: [(what: String, events: [Event], action: Action)] = [
         ("the origin gets the request", open, .give(isReused: true)),
         ("the origin answers first", open + [.originAnswered], .dropNode),
@@ -139,10 +141,10 @@ private let silent = Event.nodeFailed(.noAnswer)
         ("the node answers while a connection is opened", racing + [.lateNodeHeard(originBegan: false)], .returnToNode),
         ("the origin has begun", open + [.lateNodeHeard(originBegan: true)], .dropNode),
         ("the node's connection ends", open + [silent], .dropNode),
-        ("no route leads to the origin", racing + [.refused(.routes, .routeUnknown)], .returnToNode),
-        ("the origin cannot be connected to", racing + [.met(.routes), .notOpened(.connectionRefused)], .returnToNode),
-        ("the routes take too long", racing + [.timedOut], .returnToNode),
-        ("the origin's connection was dead", open + [.wanted], .meet(.routes)),
+        ("no route leads to the origin", racing + [.notOpened(.routeUnknown)], .returnToNode),
+        ("the origin cannot be connected to", racing + [.notOpened(.connectionRefused)], .returnToNode),
+        ("the routes take too long", racing + [.awaitsRoutes, .timedOut], .returnToNode),
+        ("the origin's connection was dead", open + [.wanted], .borrow),
         ("the attempt is over", open + [.over], .dropNode),
     ]
     @Test(arguments: races)
@@ -153,10 +155,10 @@ private let silent = Event.nodeFailed(.noAnswer)
     }
 
     @Test func `a late node that fails after all leaves the way to the origin`() {
-        let returned = Self.racing + [.refused(.routes, .routeUnknown)]
+        let returned = Self.racing + [.notOpened(.routeUnknown)]
         #expect(
             actions(returned + [silent, .wanted, .noNode], asksNodes: true).suffix(3) == [
-                .changeWay, .askNode(anew: false), .meet(.routes),
+                .changeWay, .askNode(anew: false), .borrow,
             ])
         // It has been late once.
         #expect(actions(returned + [.nodeLate(headBegan: false)], asksNodes: true).last == Action.none)
@@ -175,6 +177,6 @@ private let silent = Event.nodeFailed(.noAnswer)
 
         var race = Approach(needs: Approach.Needs(), asksNodes: true)
         for event in Self.racing { _ = race.on(event) }
-        #expect(race.isRace && race.need == .routes && !race.isWithNode && !race.awaitsNode)
+        #expect(race.isRace && race.need == nil && !race.isWithNode && !race.awaitsNode)
     }
 }

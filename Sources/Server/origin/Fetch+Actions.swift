@@ -226,7 +226,7 @@ extension Fetch {
         }
         switch ending {
         case .whole:
-            if let refusal = filters.isEmpty ? nil : finishFilters() {
+            if let refusal = filters.flatMap({ finish($0) }) {
                 breakOffSink(keepsPart: false)
                 notify { $0.fetchFailed(refusal, denial: nil) }
             } else {
@@ -257,7 +257,7 @@ extension Fetch {
     }
 
     /// Puts what the filters have withheld into the sink. Returns why the body must not be completed; nil if it may be.
-    private func finishFilters() -> Refusal? {
+    private func finish(_ filters: ContentFilters) -> Refusal? {
         let refusal = unsafe filters.finish { piece in
             unsafe fillSink(piece, isAll: false)
             return true

@@ -20,7 +20,7 @@ enum ApproachOutcome {
 ///
 /// Whatever is waited for reports an event when it has happened. If something else has happened by then, the machine does not care.
 extension Fetch {
-    /// What the request needs beside routes.
+    /// What the request needs before a connection is asked for.
     var needs: Approach.Needs {
         let mayProve = snapshot.usesPlaceholders || request.credential != nil
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
@@ -75,7 +75,6 @@ extension Fetch {
             if let hindrance = prepareBody() { return outcome(of: hindrance, need) }
         case .permission:
             if let hindrance = askRulesAboutBody() { return outcome(of: hindrance, need) }
-        case .routes: return chooseRoutes()
         }
         return .now(.met(need))
     }
@@ -89,30 +88,25 @@ extension Fetch {
         return .later
     }
 
-    private func chooseRoutes() -> ApproachOutcome {
-        switch worker.way(for: request, snapshot) {
-        case .plan(let plan): routes = plan
-        case .refused: return .now(.refused(.routes, .routeUnknown))
-        case .unknown(let choice):
-            routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
-                routeWait = nil
-                turn { takeRoutes(plan) }
-            }
-            wait(terms.connect)
-            return .later
-        }
-        return .now(.met(.routes))
-    }
-
-    private func takeRoutes(_ plan: RoutePlan?) {
-        routes = plan
-        approach(plan == nil ? .refused(.routes, .routeUnknown) : .met(.routes))
-    }
-
     // MARK: a connection
 
     private func borrow() -> ApproachOutcome {
-        guard let plan = routes.take() else { preconditionFailure("a connection is asked for over routes") }
+        if let plan = routes.take() { return borrow(over: plan) }
+        switch worker.way(for: request, snapshot) {
+        case .plan(let plan): return borrow(over: plan)
+        case .refused: return .now(.notOpened(.routeUnknown))
+        case .unknown(let choice):
+            routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
+                routeWait = nil
+                routes = plan
+                turn { approach(plan == nil ? .notOpened(.routeUnknown) : .routed) }
+            }
+            wait(terms.connect)
+            return .now(.awaitsRoutes)
+        }
+    }
+
+    private func borrow(over plan: RoutePlan) -> ApproachOutcome {
         let mayReuse = retrieval.mayReuseConnection && (request.boundIdentity != nil || !request.bindsConnection)
         let loan = worker.origins.borrow(
             over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity,

@@ -182,16 +182,17 @@ extension Fetch {
     func maskBody(of response: ReceivedResponse, _ length: UInt64?) {
         guard let secrets = substitution?.secrets else { return }
         if renewsSecrets(response), let syntax = MemberSyntax(type: response.fields.first(.contentType)) {
-            filters.append(
-                RenewalFilter { [unowned self] in renew($0, syntax, keepingLength: length != nil, secrets) })
+            add(RenewalFilter { [unowned self] in renew($0, syntax, keepingLength: length != nil, secrets) })
         }
         switch sink {
-        case .pass: filters.append(SecretFilter(secrets.mask(showsPlaceholder: true)))
+        case .pass: add(SecretFilter(secrets.mask(showsPlaceholder: true)))
         // What is stored is for other jobs as well.
-        case .store, .fill: filters.append(SecretFilter(secrets.mask(showsPlaceholder: false)))
+        case .store, .fill: add(SecretFilter(secrets.mask(showsPlaceholder: false)))
         case .none, .discard: break
         }
     }
+
+    private func add(_ filter: any ContentFilter) { filters = (filters ?? ContentFilters()).appending(filter) }
 
     /// Takes the new secrets out of an answer. Returns what the client gets in its place; nil if that cannot be made.
     private func renew(

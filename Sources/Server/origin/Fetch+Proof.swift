@@ -31,13 +31,13 @@ extension Fetch {
 
     private func prove(_ proof: BodyProof) {
         self.proof = proof
-        filters.append(proof)
+        filters = (filters ?? ContentFilters()).appending(proof)
     }
 
     /// The body that would be stored is passed on, so another digest may be of interest.
     func withdrawProof() {
         proof = nil
-        filters = ContentFilters()
+        filters = nil
     }
 
     /// Prepares the proof of a body that is passed on, where it is the whole of what the digest is about: it may be asked for as a range, or not be
@@ -101,7 +101,9 @@ extension Fetch {
     }
 
     /// Whether the request is to go past the caches between Larder and the origin: the last body was not the right one.
-    var asksPastCaches: Bool { worker.shared.hasMismatched(request, now: worker.uptime) }
+    var asksPastCaches: Bool {
+        !snapshot.cacheRulesAreTrivial && worker.shared.hasMismatched(request, now: worker.uptime)
+    }
 }
 
 extension Shared {

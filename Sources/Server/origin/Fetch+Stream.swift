@@ -393,7 +393,7 @@ extension Fetch {
     /// Room in the sink. Empty if it has no pages of its own, or no room, and if the bytes have to be looked at.
     func room(forContent limit: UInt64) -> UnsafeMutableRawBufferPointer {
         let limit = Int(clamping: min(limit, retrieval.roomLeft))
-        guard limit > 0, filters.isEmpty else {
+        guard limit > 0, filters == nil else {
             return unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
         }
         let hint = min(Worker.readBufferBytes, limit)
@@ -424,7 +424,7 @@ extension Fetch {
     func received(content bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
         guard case .deliver = action else { return perform(action) }
-        if filters.isEmpty { return unsafe fillSink(bytes, isAll: isAll) }
+        guard let filters else { return unsafe fillSink(bytes, isAll: isAll) }
         let mayGoOn = unsafe filters.take(bytes) { piece in
             // The piece before may have ended the fetch: its client failed, or the store has no room.
             guard isIn(.receiving) else { return false }

@@ -86,7 +86,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     @exclusivity(unchecked) private var uncheckedWay = Approach(needs: Approach.Needs())
     /// A PAC file is asked for the routes.
     var routeWait: RouteWait?
-    /// The routes over which a connection is about to be asked for.
+    /// What a PAC file has answered, until a connection is asked for.
     var routes: RoutePlan?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
@@ -122,14 +122,15 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// What the content goes through before it goes into the sink.
-    @exclusivity(unchecked) private var uncheckedFilters = ContentFilters()
-    /// Filters call nobody but those to whom they pass content on, and it is not changed meanwhile: the unchecked access is exclusive.
-    var filters: ContentFilters {
+    /// Nil: it goes as it comes. Filters call nobody but those to whom they pass content on, and it is not changed meanwhile: the unchecked access is
+    /// exclusive.
+    var filters: ContentFilters? {
         _read { yield unsafe uncheckedFilters }
         _modify { yield unsafe &uncheckedFilters }
     }
+    @exclusivity(unchecked) private var uncheckedFilters: ContentFilters?
     /// Whether the content goes, or will go, through a filter: it is not taken as it comes, and a part of it is not kept.
-    var filtersContent: Bool { !filters.isEmpty || substitution?.secrets != nil }
+    var filtersContent: Bool { filters != nil || substitution?.secrets != nil }
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
     /// invalidated it, and is not stored (RFC 9111 §4.4).
     var invalidationsBefore: Int
@@ -341,7 +342,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             worker.counters.add(.timeouts)
             return turn { feed(.outOfTime) }
         }
-        if way.need != nil {
+        if way.need != nil || way.isRouting {
             worker.counters.add(.timeouts)
             cancelRouteWait()
             return turn { approach(.timedOut) }

@@ -88,11 +88,19 @@ package protocol ConversationKeeper: AnyObject {
     /// Counts requests and owners: what has begun before a number changed is not continued.
     private var number = 0
     /// The bytes of an incomplete head, or those of one that is held and what follows it.
-    private var kept: [UInt8] = []
+    private var kept: [UInt8] {
+        get { unsafe uncheckedKept }
+        _modify { yield unsafe &uncheckedKept }
+    }
+    @exclusivity(unchecked) private var uncheckedKept: [UInt8] = []
     @exclusivity(unchecked) private var reader = ResponseReader(to: .get)
     @exclusivity(unchecked) private var outgoing = OutgoingBody(.none)
     /// The connection can carry another request once the response is complete, if it is idle for no longer than that.
-    private var keepAlive: Duration?
+    private var keepAlive: Duration? {
+        get { unsafe uncheckedKeepAlive }
+        set { unsafe uncheckedKeepAlive = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedKeepAlive: Duration?
     private var isRequestSent = false
     /// The connection accepts no more bytes.
     private var isSendingOver = false
@@ -148,7 +156,6 @@ package protocol ConversationKeeper: AnyObject {
         else {
             return nil
         }
-        kept = []
         state = .silent
         if !isReading { resume() }
         return time
@@ -171,7 +178,7 @@ package protocol ConversationKeeper: AnyObject {
         number += 1
         state = .reading
         // What an earlier request has left belongs to another message.
-        kept = []
+        if !kept.isEmpty { kept = [] }
         unsafe reader = ResponseReader(to: method)
         keepAlive = nil
         unsafe outgoing = OutgoingBody(framing)
@@ -424,9 +431,7 @@ package protocol ConversationKeeper: AnyObject {
         while number == self.number, case .reading = state {
             let start = offset
             do throws(FramingError) {
-                switch unsafe try reader.next(
-                    in: span.span, from: &offset, head: &memory.head.pointee, limits: memory.limits.pointee)
-                {
+                switch unsafe try next(in: span.span, from: &offset) {
                 case .more:
                     if unsafe reader.phase == .head { unsafe kept.append(contentsOf: bytes[offset...]) }
                     return
@@ -456,6 +461,14 @@ package protocol ConversationKeeper: AnyObject {
                 owner.violated(error)
             }
         }
+    }
+
+    private func next(
+        in bytes: borrowing Span<UInt8>, from offset: inout Int
+    ) throws(FramingError) -> ResponseReader.Step {
+        if unsafe reader.phase != .head { return unsafe try reader.nextContent(in: bytes, from: &offset) }
+        return unsafe try reader.nextHead(
+            in: bytes, from: &offset, head: &memory.head.pointee, limits: memory.limits.pointee)
     }
 
     private func head(in bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ length: BodyLength) -> ArrivedHead {
@@ -510,8 +523,7 @@ package protocol ConversationKeeper: AnyObject {
         var offset = 0
         while unsafe reader.phase == .content {
             do throws(FramingError) {
-                let step = unsafe try reader.next(
-                    in: span.span, from: &offset, head: &memory.head.pointee, limits: memory.limits.pointee)
+                let step = unsafe try reader.nextContent(in: span.span, from: &offset)
                 if case .more = step { return }
             } catch {
                 keepAlive = nil

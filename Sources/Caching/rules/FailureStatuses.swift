@@ -37,7 +37,7 @@ package struct FailureStatuses: OptionSet, Sendable, Hashable {
 extension CacheHandling {
     /// Whether a response with this status is a failure of the origin, for which a stored response may stand in.
     package func countsAsFailure(_ status: UInt16) -> Bool {
-        StatusClass(status) == .serverError || failureStatuses.contains(status: status)
+        if case .serverError = StatusClass(status) { true } else { failureStatuses.contains(status: status) }
     }
 
     /// Whether stored responses stand in while an origin that has failed wants no requests (`Retry-After`).

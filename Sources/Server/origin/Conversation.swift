@@ -140,3 +140,39 @@ package enum ContentUse {
         return unsafe UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
     }
 }
+
+/// The memory into which the conversations of one thread read, and parse. Its content is valid until the next read on this thread.
+@safe package struct ConversationMemory {
+    let input: UnsafeMutableRawBufferPointer
+    let head: UnsafeMutablePointer<ResponseHead>
+    /// For the heads and chunks of responses.
+    let limits: UnsafePointer<Limits>
+
+    package init(
+        input: UnsafeMutableRawBufferPointer, head: UnsafeMutablePointer<ResponseHead>, limits: UnsafePointer<Limits>
+    ) {
+        unsafe self.input = input
+        unsafe self.head = head
+        unsafe self.limits = limits
+    }
+}
+
+/// What became of bytes that were to be sent.
+package enum WriteOutcome {
+    /// The socket accepted all bytes.
+    case sent
+    /// The bytes that the socket did not accept are queued.
+    case kept
+    /// The connection accepts no more bytes.
+    case failed
+}
+
+/// Keeps a connection between its conversations.
+package protocol ConversationKeeper: AnyObject {
+    /// Runs what the arrival of bytes causes.
+    func turn(_ work: () -> Void)
+    /// The connection is idle, and there is something to read: a message of TLS, the end, or bytes that nobody has asked for.
+    func readableWhileIdle()
+    func hasRead(_ count: Int)
+    func hasWritten(_ count: Int)
+}

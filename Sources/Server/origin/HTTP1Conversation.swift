@@ -4,42 +4,6 @@ package import Framing
 package import Message
 package import Transport
 
-/// The memory into which the conversations of one thread read, and parse. Its content is valid until the next read on this thread.
-@safe package struct ConversationMemory {
-    let input: UnsafeMutableRawBufferPointer
-    let head: UnsafeMutablePointer<ResponseHead>
-    /// For the heads and chunks of responses.
-    let limits: UnsafePointer<Limits>
-
-    package init(
-        input: UnsafeMutableRawBufferPointer, head: UnsafeMutablePointer<ResponseHead>, limits: UnsafePointer<Limits>
-    ) {
-        unsafe self.input = input
-        unsafe self.head = head
-        unsafe self.limits = limits
-    }
-}
-
-/// What became of bytes that were to be sent.
-package enum WriteOutcome {
-    /// The socket accepted all bytes.
-    case sent
-    /// The bytes that the socket did not accept are queued.
-    case kept
-    /// The connection accepts no more bytes.
-    case failed
-}
-
-/// Keeps a connection between its conversations.
-package protocol ConversationKeeper: AnyObject {
-    /// Runs what the arrival of bytes causes.
-    func turn(_ work: () -> Void)
-    /// The connection is idle, and there is something to read: a message of TLS, the end, or bytes that nobody has asked for.
-    func readableWhileIdle()
-    func hasRead(_ count: Int)
-    func hasWritten(_ count: Int)
-}
-
 /// The client's side of an HTTP/1 connection: one request and its response at a time (RFC 9112).
 ///
 /// ```
@@ -488,7 +452,7 @@ package protocol ConversationKeeper: AnyObject {
         let use = owner.received(final: head, of: self)
         guard number == self.number, let owner = self.owner else { return bytes.count }
         switch use {
-        case .take: break
+        case .take: takeWhole(owner)
         case .leave: state = .over
         case .skip(let countMax):
             state = .skipping(bytesLeft: countMax)
@@ -501,6 +465,24 @@ package protocol ConversationKeeper: AnyObject {
             updateEvents()
         }
         return unsafe bytes.count - arrived.count
+    }
+
+    /// Hands over content that has come whole together with its head, as most short content does.
+    private func takeWhole(_ owner: any ConversationOwner) {
+        // Otherwise the owner has taken it already.
+        guard isReadingContent, let missing = unsafe reader.missing, unsafe missing <= arrived.count else { return }
+        let count = Int(missing)
+        _ = unsafe reader.passed(count)
+        let content = unsafe UnsafeRawBufferPointer(rebasing: arrived[..<count])
+        unsafe arrived = unsafe UnsafeRawBufferPointer(rebasing: arrived[count...])
+        // Bytes behind the message belong to no request.
+        let isAll = unsafe arrived.isEmpty
+        if !isAll { keepAlive = nil }
+        let number = number
+        if count > 0 { unsafe owner.received(content: content, isAll: isAll) }
+        guard number == self.number else { return }
+        state = .over
+        owner.ended(byClosing: false)
     }
 
     /// Reads over content, and says when that is done.

@@ -20,7 +20,6 @@ package struct Approach: ~Copyable {
         case body
         /// The word of the access rules on what the body has shown.
         case permission
-
     }
 
     /// Which of the needs a request has.

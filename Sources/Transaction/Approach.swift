@@ -11,7 +11,7 @@
 /// It refers to no object outside. Whatever is told too late, because something else has happened meanwhile, changes nothing.
 package struct Approach: ~Copyable {
     /// What a request needs before a connection to its origin is asked for, in this order.
-    package enum Need: CaseIterable, Sendable {
+    package enum Need: Sendable {
         /// A protocol version in which its content can be framed.
         case framing
         /// What proves Larder to the origin. Another request may be trying it.

@@ -6,19 +6,9 @@ import Message
 import Routing
 import Transaction
 
-/// What came of an action of the approach.
-enum ApproachOutcome {
-    /// The machine is told at once.
-    case now(Approach.Event)
-    /// The machine is told later.
-    case later
-    /// There is nothing to tell.
-    case none
-}
-
 /// Carries out what the machine of the way to an answer wants (`Approach`).
 ///
-/// Whatever is waited for reports an event when it has happened. If something else has happened by then, the machine does not care.
+/// Whatever is waited for reports an event when it has happened. The machine ignores an event that comes too late.
 extension Fetch {
     /// What the request needs before a connection is asked for.
     var needs: Approach.Needs {
@@ -38,12 +28,13 @@ extension Fetch {
 
     func perform(_ first: Approach.Action) {
         var action = first
-        while case .now(let event) = carryOut(action) { action = way.on(event) }
+        while let event = carryOut(action) { action = way.on(event) }
     }
 
-    private func carryOut(_ action: Approach.Action) -> ApproachOutcome {
+    /// Returns what to tell the machine at once. Nil: nothing, or it is told later.
+    private func carryOut(_ action: Approach.Action) -> Approach.Event? {
         switch action {
-        case .none: return .none
+        case .none: return nil
         case .meet(let need): return meet(need)
         case .borrow: return borrow()
         case .give(let isReused): feed(.opened(isReused: isReused))
@@ -53,22 +44,22 @@ extension Fetch {
         case .askNode(let anew): return askNode(anew: anew)
         case .leaveNode:
             leaveNode()
-            return .now(.nodeNotOpened)
+            return .nodeNotOpened
         case .keepNode:
             keepNode()
-            return .now(.wanted)
+            return .wanted
         case .dropNode: dropStandby()
         case .returnToNode: returnToStandby()
         }
-        return .none
+        return nil
     }
 
     // MARK: what the request needs
 
-    private func meet(_ need: Approach.Need) -> ApproachOutcome {
+    private func meet(_ need: Approach.Need) -> Approach.Event? {
         switch need {
         case .framing:
-            if case .chunked = request.bodyLength { return .now(.refused(need, .lengthRequired)) }
+            if case .chunked = request.bodyLength { return .refused(need, .lengthRequired) }
         case .credential:
             if let hindrance = prepareCredentials() { return outcome(of: hindrance, need) }
         case .body:
@@ -76,25 +67,25 @@ extension Fetch {
         case .permission:
             if let hindrance = askRulesAboutBody() { return outcome(of: hindrance, need) }
         }
-        return .now(.met(need))
+        return .met(need)
     }
 
-    private func outcome(of hindrance: CredentialHindrance, _ need: Approach.Need) -> ApproachOutcome {
+    private func outcome(of hindrance: CredentialHindrance, _ need: Approach.Need) -> Approach.Event? {
         switch hindrance {
         case .undecided: wait(terms.firstByte)
         case .bodyIsMissing: receiveBody()
-        case .refusal(let refusal): return .now(.refused(need, refusal))
+        case .refusal(let refusal): return .refused(need, refusal)
         }
-        return .later
+        return nil
     }
 
     // MARK: a connection
 
-    private func borrow() -> ApproachOutcome {
+    private func borrow() -> Approach.Event? {
         if let plan = routes.take() { return borrow(over: plan) }
         switch worker.way(for: request, snapshot) {
         case .plan(let plan): return borrow(over: plan)
-        case .refused: return .now(.notOpened(.routeUnknown))
+        case .refused: return .notOpened(.routeUnknown)
         case .unknown(let choice):
             routeWait = worker.ask(choice, snapshot, request.id) { [unowned self] plan in
                 routeWait = nil
@@ -102,11 +93,11 @@ extension Fetch {
                 turn { approach(plan == nil ? .notOpened(.routeUnknown) : .routed) }
             }
             wait(terms.connect)
-            return .now(.awaitsRoutes)
+            return .awaitsRoutes
         }
     }
 
-    private func borrow(over plan: RoutePlan) -> ApproachOutcome {
+    private func borrow(over plan: RoutePlan) -> Approach.Event? {
         let mayReuse = retrieval.mayReuseConnection && (request.boundIdentity != nil || !request.bindsConnection)
         let loan = worker.origins.borrow(
             over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity,
@@ -114,13 +105,13 @@ extension Fetch {
         switch loan {
         case .lent(let stream):
             link = .lent(stream)
-            return .now(.opened(isReused: true))
+            return .opened(isReused: true)
         case .waiting(let streamRequest):
             link = .waiting(streamRequest)
             waitForConnection()
-            return .later
+            return nil
         case .refused(let refusal):
-            return openingOutcome(refusal.refusal, refusal.denial)
+            return notOpened(refusal.refusal, refusal.denial)
         }
     }
 
@@ -149,15 +140,15 @@ extension Fetch {
             if way.isWithNode {
                 quest?.settle(PeerResult(notConnected: refusal))
                 approach(.nodeNotOpened)
-            } else if case .now(let event) = openingOutcome(refusal, denial) {
-                approach(event)
+            } else {
+                approach(notOpened(refusal, denial))
             }
         }
     }
 
-    private func openingOutcome(_ refusal: Refusal, _ denial: Denial?) -> ApproachOutcome {
+    private func notOpened(_ refusal: Refusal, _ denial: Denial?) -> Approach.Event {
         // The client is not told of a way that does not matter, because a node that is late may answer still.
         if let denial, !way.isRace { notify { $0.note(denial) } }
-        return .now(.notOpened(refusal))
+        return .notOpened(refusal)
     }
 }

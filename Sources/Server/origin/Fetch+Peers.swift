@@ -9,8 +9,8 @@ import Transaction
 
 /// Asks the nodes of the fleet before the origin (`PeerQuest`).
 ///
-/// To the machine a node is one more way to the origin: if it does not answer, the next way is taken, as after a next proxy that refused (`routeFailed`). If it breaks off in its
-/// body, the rest is asked for like the rest of any body.
+/// `Approach` says which node is asked and when. The retrieval hears of a node that gives no answer as it hears of a next proxy that refused (`routeFailed`), and asks for
+/// another stream. If the body of its answer breaks off, the rest is asked for like the rest of any body.
 extension Fetch {
     /// The quest of a fetch whose response another node may have. Nil for all others.
     func makeQuest() -> PeerQuest? {
@@ -27,7 +27,7 @@ extension Fetch {
     /// Asks for a stream to a node.
     ///
     /// - Parameter anew: on a new connection to the one that was asked last. Otherwise the next one is asked.
-    func askNode(anew: Bool) -> ApproachOutcome {
+    func askNode(anew: Bool) -> Approach.Event? {
         if anew { quest?.startAgain() }
         while let asked = anew ? quest?.asked : quest?.next() {
             let loan = worker.origins.borrow(
@@ -36,18 +36,18 @@ extension Fetch {
             switch loan {
             case .lent(let stream):
                 link = .lent(stream)
-                return .now(.nodeOpened(isReused: true))
+                return .nodeOpened(isReused: true)
             case .waiting(let request):
                 link = .waiting(request)
                 waitForConnection()
-                return .later
+                return nil
             case .refused(let refusal):
                 quest?.settle(PeerResult(notConnected: refusal.refusal))
-                if anew { return .now(.nodeNotOpened) }
+                if anew { return .nodeNotOpened }
             }
         }
         if let quest, quest.isKept { request.isOwnedElsewhere = false }
-        return .now(.noNode)
+        return .noNode
     }
 
     /// Sends the request to the node that is asked.

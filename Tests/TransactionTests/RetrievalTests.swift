@@ -203,6 +203,13 @@ struct RetrievalTests {
             open + [.clientLeft(isStillNeeded: false), .event(.expectationFailed)],
             expect: opened + [abandoned, "none"]),
         Row("a head that is no HTTP", miss(), open + [.invalidHead], expect: opened + [failed(.responseInvalid)]),
+        Row(
+            "a second connection gets the request as well, and is replaced if it was dead", miss(),
+            open + [.opened(isReused: true), .closed(headBegan: false)], expect: opened + ["send", "reopen"]),
+        Row(
+            "the connection that was opened last decides whether the request may have been lost with it", miss(),
+            reused + [.opened(isReused: false), .closed(headBegan: false)],
+            expect: opened + ["send", failed(.connectionTerminated)]),
     ]
 
     // MARK: other attempts
